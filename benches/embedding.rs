@@ -1,4 +1,4 @@
-//! How fast passages are embedded, compared with a straightforward way to run the same model.
+//! Speed of embedding passages, compared with a straightforward way to run the same model.
 //!
 //! `cargo bench --bench embedding` embeds the same chunks of this repository (a) with the product's
 //! embedder and (b) with the f32 graph, padded batches of 32, an attention mask and one session on

@@ -1,13 +1,13 @@
 //! Speed and memory of indexing and searching, as ratios within one run.
 //!
-//! `cargo bench --bench indexing` copies the beginnings of 10,000 source files of the build's own dependencies into a
-//! repository (about 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: the time until
-//! words are searchable and until vectors are complete, the time of a first, an unchanged and an edited run, memory, and the
-//! latency of warm hybrid searches. `-- --files N` sets the number of files. `-- --parsing` instead compares how soon words
-//! are searchable with files parsed in separate processes and in this process; `-- --address` compares indexing the address of a
-//! git repository with cloning it and indexing the clone, and measures a run after one pushed commit; `-- --revisions` compares the
-//! rows, vectors and seconds of a repository with those of the same one with 20 release branches, of which each differs from the one
-//! before in one file of a hundred, or, with `--of ADDRESS --matching PATTERN`, of another repository with branches and tags of its own.
+//! `cargo bench --bench indexing` copies the beginnings of 10,000 source files of the build's own dependencies into a repository (about
+//! 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: the time until words are searchable and until
+//! vectors are complete, the time of a first, an unchanged and an edited run, memory, and the latency of warm hybrid searches. `-- --files
+//! N` sets the number of files. `-- --parsing` instead compares how soon words are searchable with files parsed in separate processes and
+//! in this process; `-- --address` compares indexing the address of a git repository with cloning it and indexing the clone, and measures a
+//! run after one pushed commit; `-- --revisions` compares the rows, vectors and seconds of a repository with those of the same one with 20
+//! release branches that each differ from the one before in one file of a hundred, or, with `--of ADDRESS --matching PATTERN`, of another
+//! repository with branches and tags of its own.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
@@ -26,7 +26,7 @@ mod corpus;
 use corpus::{app, call, collect, commit_all, files_argument, git, median, peak_megabytes, unshared_app};
 
 const FILES: usize = 10_000;
-/// How many bytes of a file are copied at most.
+/// Bytes of a file that are copied at most.
 const HEAD_BYTES: usize = 2_500;
 const QUERIES: usize = 300;
 /// Runs of each kind; an odd number, so that one of them is the median.
@@ -97,10 +97,10 @@ async fn measure_address(folder: &Path, repository: &Path) {
         let arguments = json!({ "repoPath": root, "project_id": project, "wait": "words" });
         let answer = call(&app, "build_index", arguments).await;
         let elapsed = started.elapsed().as_secs_f64();
-        // A run that has little to embed is waited for until its end; what came after the words does not count.
+        // The benchmark waits for the end of a run that has little to embed; the time after the words does not count.
         let of_run = |name: &str| answer["report"][name].as_f64().unwrap_or_default();
         let seconds = elapsed - (of_run("seconds") - of_run("lexicalSeconds"));
-        // The vectors must not disturb what is measured next.
+        // Pending embedding must not disturb the next measurement.
         call(&app, "build_index", json!({ "repoPath": root, "project_id": project })).await;
         seconds
     };
@@ -145,10 +145,10 @@ fn stub_app(folder: &Path) -> Arc<App> {
 
 /// Release branches of the measured repository.
 const RELEASES: usize = 20;
-/// One file of so many changes between two releases.
+/// Between two releases, one file in this many changes.
 const CHANGED_BETWEEN: usize = 100;
 
-/// What is searched in a repository with revisions.
+/// Queries for a repository with revisions.
 const REVISION_QUERIES: &[&str] = &[
     "parse the arguments", "where is the error returned", "read a file", "default value", "new",
     "write to the socket",

@@ -1,4 +1,4 @@
-//! What launch runs cost beside searches, and how soon a run goes on after the death of its process, as ratios within one run.
+//! Cost of launch runs compared with searches, and the time until a run goes on after the death of its process, as ratios within one run.
 //!
 //! `cargo bench --bench launch` copies the beginnings of 10,000 source files of the build's own dependencies into a repository (about
 //! 50,000 chunks), together with a small product, and prints: the time of `launch check` over 100 pages beside that of a search, the
@@ -43,11 +43,11 @@ const QUERIES: usize = 60;
 const ROUNDS: usize = 3;
 const LEASE_MS: u64 = 5_000;
 const PROJECT: &str = "shop";
-/// The argument that makes this program a server that advances runs, until somebody kills it.
+/// The argument that makes this program a server that advances runs until it is killed.
 const SERVER: &str = "--server";
 /// Longest time until a run gets on.
 const PROGRESS_MAX: Duration = Duration::from_secs(600);
-/// After so long without work, the sessions of the database have added to its statistics what they did.
+/// After this time without work, the sessions of the database have flushed their statistics.
 const STATISTICS_DELAY: Duration = Duration::from_secs(11);
 
 const README: &str = "# ShopKit\n\nShopKit counts the coins in a drawer. It keeps a list of sales.\n\n\
@@ -60,7 +60,7 @@ const PYPROJECT: &str =
 const CASH: &str =
     "def drawer(coins):\n    \"\"\"Adds the values of all coins.\"\"\"\n    return sum(coins)\n";
 
-/// Where everything is.
+/// The folders of the benchmark.
 struct Places {
     home: PathBuf,
     repository: PathBuf,
@@ -77,7 +77,7 @@ impl Places {
         Self { home, repository, site, pages }
     }
 
-    /// An application that advances so many runs at a time by itself.
+    /// An application that advances up to this many runs at a time on its own.
     fn app(&self, running_max: usize) -> Arc<App> {
         let site = json!({ "name": "docs", "project": PROJECT, "repository": self.site, "base": "main",
             "allowed_paths": ["content/docs"], "forge": "local" });
@@ -381,7 +381,7 @@ async fn snapshot(app: &Arc<App>, run: &str) -> Snapshot {
     open_run(store, &project, &RunId::parse(run).unwrap()).await.unwrap().snapshot
 }
 
-/// Waits until somebody works on an item of a run; `None` if the run rests.
+/// Waits until an item of a run is in progress; `None` if the run rests.
 async fn working_on(app: &Arc<App>, run: &str) -> Option<ItemRef> {
     let started = Instant::now();
     loop {
@@ -392,7 +392,7 @@ async fn working_on(app: &Arc<App>, run: &str) -> Option<ItemRef> {
         if snapshot.report_ok.is_some() || snapshot.state.is_terminal() {
             return None;
         }
-        assert!(started.elapsed() < PROGRESS_MAX, "nobody advances the run");
+        assert!(started.elapsed() < PROGRESS_MAX, "no process advances the run");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -417,7 +417,7 @@ async fn recovery(app: &Arc<App>, run: &str, item: &ItemRef, killed: Instant) ->
             }
             _ => {}
         }
-        assert!(killed.elapsed() < PROGRESS_MAX, "nobody took the run over");
+        assert!(killed.elapsed() < PROGRESS_MAX, "no process took the run over");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What pages cost beside the calls that they are made of, and what they weigh.
+//! Time and weight of pages, compared with the calls that they are made of.
 //!
 //! `cargo bench --bench pages` indexes files, then asks in turns for `POST /search` and for the page of the same query, and for a
 //! file of 5,000 lines as a page and by `show_file`; prints the times, their ratios, and the compressed bytes of a page without its

@@ -1,4 +1,4 @@
-//! Redaction of real files with planted secrets: what it does to their syntax, and what it leaves.
+//! Redaction of real files with planted secrets: its effect on their syntax, and the secrets that it misses.
 //!
 //! `cargo bench --bench redaction -- --corpus DIR…` plants secrets of many kinds in the strings, comments, assignments and words of
 //! the files below the folders, always the same ones, redacts the files, and compares how many places of each the grammar cannot
@@ -21,7 +21,7 @@ use languages::fuzzing::{Leaves, leaves};
 
 /// Largest file in bytes.
 const BYTES_MAX: u64 = 40_000;
-/// Largest file of which changed lines are printed, in bytes.
+/// Largest file whose changed lines are printed, in bytes.
 const CHANGED_BYTES_MAX: u64 = 4 << 20;
 /// Files of a language.
 const FILES: usize = 60;
@@ -100,7 +100,7 @@ fn print_changed(folders: &[PathBuf]) {
     println!("{changed} of {lines} lines changed");
 }
 
-/// What happened to the files of a language.
+/// Outcomes for the files of a language.
 #[derive(Default)]
 struct Counts {
     files: usize,

@@ -29,7 +29,7 @@ case "$bin" in
     *) bin=$(pwd)/$bin ;;
 esac
 
-# The address may hold a user with a password, or a token as a parameter, which nobody else is to see.
+# The address may contain a user with a password, or a token as a parameter, which must not be printed.
 shown=$(printf '%s' "$releases" | sed -e 's|://.*@|://|' -e 's|[?#].*||')
 
 case "$(uname -s)-$(uname -m)" in

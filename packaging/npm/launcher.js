@@ -30,7 +30,7 @@ function fail(message) {
 }
 
 const child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
-// A terminal sends Ctrl-C to both processes; whoever ends only this one means the program.
+// A terminal sends Ctrl-C to both processes. A signal that is sent to this process alone is meant for the program.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }

@@ -1,4 +1,4 @@
-//! What agents get besides hits: callers, the repository, the matching lines, and messages about invalid calls.
+//! Parts of answers made for agents besides hits: callers, the repository, the matching lines, and messages about invalid calls.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What users copy to connect a client: the blocks of `mcp-config`, docs/clients.md, and the MCP registry's `server.json`.
+//! Blocks that users copy to connect a client: those of `mcp-config`, docs/clients.md, and the MCP registry's `server.json`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -356,7 +356,7 @@ fn violations(server: &Value) -> Vec<String> {
 }
 
 /// `server.json` names the packages that `packaging/package` makes. `name` is in the namespace of a GitHub account; the registry accepts
-/// it only from whoever signs in to that account. The README and the npm package prove that they belong to it by that name.
+/// it only from a publisher signed in to that account. The README and the npm package prove by that name that they belong to it.
 #[test]
 fn server_json_follows_the_registrys_rules_and_our_version() {
     let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use surfaces::contracts as surface;
 
-/// What changed on purpose since the version before, as the test says it, and why that breaks nobody. Empty it with each version.
+/// Deliberate changes since the previous version, worded as the test reports them, each with the reason why it breaks no client.
+/// Empty this list with each version.
 const DELIBERATE: &[(&str, &str)] = &[];
 
 /// Facts of a contract, each with its values.
@@ -155,7 +156,7 @@ fn add_routes(facts: &mut Facts, document: &Value) {
     }
 }
 
-/// What `new` no longer promises, or demands, that `old` did, or did not.
+/// Lists what `new` no longer promises, or newly demands, compared with `old`.
 fn narrowings(old: &Facts, new: &Facts) -> Vec<String> {
     let mut found = Vec::new();
     for (fact, before) in old {

@@ -1,4 +1,4 @@
-//! What an agent pays: the tokens of the tool list and of answers. The next call that an answer suggests saves it a turn.
+//! The cost of this server for an agent: the tokens of the tool list and of answers. The next call that an answer suggests saves a turn.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -454,7 +454,7 @@ async fn failures_suggest_a_call_that_the_caller_may_make() {
         json!(repository.path()),
         "{from_directory:#}"
     );
-    // A read-only caller is not told to write.
+    // A read-only caller is not advised to write.
     caller.visibility = ToolVisibility::parse("", true).unwrap();
     let reader = search_as(caller).await;
     assert_eq!(reader["_meta"]["next"]["tool"], "workspace_status", "{reader:#}");
@@ -468,7 +468,7 @@ async fn failures_suggest_a_call_that_the_caller_may_make() {
     follow(&app, "NOT_FOUND", &missing).await;
 }
 
-/// Where the project of a call does not exist, the same call in the one that has the repository helps, and not a first run in the other.
+/// If the project of a call does not exist, the hint is the same call in the project that has the repository, not a first run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_project_leads_to_the_one_that_has_the_repository() {
     let (app, repository, has_it) = indexed("has-it").await;

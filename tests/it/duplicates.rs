@@ -84,20 +84,20 @@ async fn a_copied_file_is_one_hit_with_its_other_place() {
     assert_eq!((&answer["total"], hits(&answer).len()), (&json!(4), 4));
     assert!(answer["totalRelation"].is_null() && answer["nextOffset"].is_null());
 
-    // What the filters leave out is no other place.
+    // A place that the filters exclude is not counted.
     let narrowed = search(&app, &project, "drain the overflow -path:copied", json!({})).await;
     assert!(with_text(&narrowed, &drain)[0]["otherPlaces"].is_null(), "{narrowed:#}");
     let both = search(&app, &project, "drain the overflow path:drain", json!({})).await;
     assert_eq!((hits(&both).len(), &hits(&both)[0]["otherPlaces"]["total"]), (1, &json!(1)));
 
-    // Lists and lines are asked for every place.
+    // Lists and lines show every place.
     let listed = search(&app, &project, "type:function path:drain", json!({})).await;
     assert_eq!(files(hits(&listed)), places);
     assert!(hits(&listed).iter().all(|hit| hit["otherPlaces"].is_null()));
     let lines = search(&app, &project, "def drain_overflow", json!({ "regex": true })).await;
     assert_eq!(files(lines["matches"]["files"].as_array().unwrap()), places);
 
-    // What is similar to a chunk is not only its copies.
+    // Chunks that are similar to a chunk are not only its copies.
     let id = found[0]["id"].as_i64().unwrap();
     let similar = search(&app, &project, &format!("chunk:{id}"), json!({})).await;
     assert_eq!(with_text(&similar, &drain).len(), 1, "{similar:#}");

@@ -114,7 +114,7 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     assert!(heads.iter().any(|head| head.contains(&format!("range: bytes={bytes}-"))), "{heads:#?}");
     assert!(
         heads.iter().all(|head| head.contains("user-agent: pairofcleats/")),
-        "nobody else asked: {heads:#?}"
+        "only our client asked: {heads:#?}"
     );
     assert!(!part.exists());
     fs::remove_dir_all(home).unwrap();

@@ -274,7 +274,7 @@ pub(crate) fn commit_all(folder: &Path) {
     git(folder, &["commit", "--quiet", "--message", "All files"]);
 }
 
-/// Runs git as somebody, at a date if one is given; returns what it prints.
+/// Runs git as the author `name`, at a date if one is given; returns its output.
 pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);

@@ -32,7 +32,7 @@ fn git(at: &Path, arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A repository with `commits` commits by `author`, each of which changes one of [`FILES`] files. Only the first commit
+/// Makes a repository with `commits` commits by `author`; each changes one of [`FILES`] files. Only the first commit
 /// touches `first.py`, so that a walk has to go back to it. Objects are in one pack or in a file each.
 fn repository(author: &str, commits: usize, packed: bool) -> Repository {
     let repository = Repository::new(&[]);

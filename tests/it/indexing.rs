@@ -231,7 +231,7 @@ async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() 
 async fn progress_only_grows_and_ends_complete() {
     use gate::tools::{self, Caller, Progress, Request, Surface};
     let (app, repository, project) = (app(), two_files(), project("progress"));
-    /// How much is done, and the total if it is known.
+    /// Completed units, and the total if it is known.
     type Step = (f64, Option<f64>);
     let seen: Arc<Mutex<Vec<Step>>> = Arc::default();
     let sink = Arc::clone(&seen);

@@ -1,5 +1,5 @@
-//! `launch check` over real folders: this product's own documents, a repository whose function is renamed, and folders that nobody
-//! indexed.
+//! `launch check` over real folders: this product's own documents, a repository whose function is renamed, and folders without an
+//! index.
 
 use std::path::Path;
 
@@ -122,7 +122,7 @@ fn rename_everywhere(folder: &Path, from: &str, to: &str) {
     }
 }
 
-/// The page of the documents lists what gates find; a rule that is missing there is one that nobody can look up.
+/// The documentation page lists what the gates find; a rule missing there could not be looked up.
 #[test]
 fn every_gate_and_rule_is_documented() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/launch-check.md");
@@ -214,7 +214,7 @@ async fn links_to_what_the_index_leaves_out_are_no_faults() {
             issues(&answer, &["warning"]).into_iter().map(|(_, code, ..)| code).collect();
         assert_eq!(codes, ["missing_path"], "{answer:#}");
     }
-    // What is not on the disk either is gone.
+    // A path that is not on the disk either is gone.
     repository.remove("generated/api.md");
     let (code, answer) = check(&docs);
     let codes: Vec<String> = issues(&answer, &["error"]).into_iter().map(|(_, code, ..)| code).collect();
@@ -224,7 +224,7 @@ async fn links_to_what_the_index_leaves_out_are_no_faults() {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_and_dangerous_examples_are_found_and_not_repeated() {
     let (repository, project) = (shop(), project("launch-secret"));
-    // Put together, so that nobody takes this file for one that has a secret.
+    // Put together, so that scanners do not take this file for one that has a secret.
     let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     repository.write("docs/secret.md", &format!("# Set up\n\nUse the token {token} to sign in.\n"));
     repository.write(
@@ -244,7 +244,7 @@ async fn secrets_and_dangerous_examples_are_found_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_nobody_indexed_is_checked_as_far_as_possible() {
+async fn a_folder_without_an_index_is_checked_as_far_as_possible() {
     let repository = shop();
     repository.write("docs/guide.md", &format!("{PAGE}\n[gone](gone.md)\n"));
     let docs = repository.path().join("docs");
@@ -260,7 +260,7 @@ async fn a_folder_that_nobody_indexed_is_checked_as_far_as_possible() {
         run_json(home(), &["launch", "check", docs, "--project", &project, "--profile", "ci"]);
     assert_eq!(code, 1);
     assert!(not_passed(&answer).contains(&("licence".to_owned(), "failed".to_owned())), "{answer:#}");
-    // Whoever names a repository means it.
+    // A caller that names a repository wants it to be used.
     let (code, answer) =
         run_json(home(), &["launch", "check", docs, "--project", &project, "--repo", "shop"]);
     assert_eq!((code, &answer["error"]["code"]), (1, &json!("NO_INDEX")));
@@ -280,10 +280,10 @@ async fn marks_of_claims_are_left_to_their_run_in_every_profile() {
         assert_eq!((code, issues(&answer, &["blocker", "error", "warning"])), (0, Vec::new()), "{answer:#}");
         let outcome = not_passed(&answer).into_iter().find(|(gate, _)| gate == "truth_lock");
         assert_eq!(outcome, Some(("truth_lock".to_owned(), "skipped".to_owned())), "{profile}: {answer:#}");
-        let told = issues(&answer, &["info"])
+        let reported = issues(&answer, &["info"])
             .into_iter()
             .any(|(gate, code, ..)| gate == "truth_lock" && code == "gate_not_applicable");
-        assert!(told, "{profile}: {answer:#}");
+        assert!(reported, "{profile}: {answer:#}");
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What a server does with one request.
+/// A server's reaction to one request.
 pub(crate) enum Reply {
     /// Answers 200 with this JSON.
     Json(Value),

@@ -235,7 +235,7 @@ async fn further_repositories_keep_the_order(app: Arc<App>) {
     }
     let mut shared = 0;
     for (number, question) in asked.iter().enumerate() {
-        // Each takes its places from the front of its own list, whatever the others are.
+        // Each takes its places from the front of its own list, regardless of the others.
         for (together, answers) in merged.iter().enumerate().skip(1) {
             for member in 0..=together {
                 let found = ids_within(&answers[number], &names[member]);

@@ -149,7 +149,7 @@ impl Issuer {
         sign("es", Algorithm::ES256, key("es"), &claims)
     }
 
-    /// How often the key set was fetched.
+    /// Returns how often the key set was fetched.
     fn fetches(&self) -> usize {
         self.server.requested_paths().iter().filter(|path| *path == "/keys").count()
     }
@@ -296,7 +296,7 @@ async fn each_flaw_of_the_signature_is_denied_for_its_own_reason() {
             sign("rs256", Algorithm::RS512, key("rsa"), &claims),
             TokenError::KeyMismatch,
         ),
-        ("a key nobody published", es256_with_kid("invented"), TokenError::UnknownKey),
+        ("an unpublished key", es256_with_kid("invented"), TokenError::UnknownKey),
         ("no key", with_header(|header| header.kid = None), TokenError::UnknownKey),
         ("a secret's name", es256_with_kid("shared"), TokenError::UnknownKey),
         ("a key for encryption", es256_with_kid("encryption"), TokenError::UnknownKey),

@@ -164,7 +164,7 @@ fn keys_are_created_listed_and_revoked_on_the_command_line() {
     let entry = listed();
     assert_eq!((&entry["state"], &entry["projects"]), (&json!("live"), &json!([project])), "{entry:#}");
     assert_eq!(entry["scopes"], json!(["search", "index"]));
-    assert!(entry["expiresAt"].is_string(), "90 days unless told otherwise: {entry:#}");
+    assert!(entry["expiresAt"].is_string(), "the default is 90 days: {entry:#}");
     let printed = run(&["keys", "list"]);
     assert!(!String::from_utf8_lossy(&printed.stdout).contains(key), "a key is shown once");
 

@@ -48,7 +48,7 @@ async fn uses_follow_edits_of_other_files() {
     assert_eq!(uses_between(&id, "sell", "fill").await, 1);
     assert_eq!(uses_between(&id, "sell", "Jar.total").await, 1);
 
-    // What others cannot see of a file costs only that file.
+    // A change that is invisible to other files costs only that file.
     repository.write(
         "shop/coins.py",
         &format!("\n\n{}", COINS.replace("return 1", "x = 2\n        print(x)\n        return 1")),
@@ -88,7 +88,7 @@ async fn uses_follow_edits_of_other_files() {
     assert_equal("edited and from scratch", &ours, &theirs);
     assert_eq!(uses_between(&id, "sell", "fill").await, 1);
 
-    // A change of what may be stored reads the files again.
+    // If the stored facts change, the files are read again.
     let report = index(&root, &id, &["indexing.symbols_bytes_max=100"]);
     assert!(report["navigation"]["filesTooLarge"].as_u64() > Some(0), "{report:#}");
     assert_eq!(uses_between(&id, "sell", "fill").await, 0);

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::harness::{Repository, app, app_with, call, error, home, project, result, run_json};
 use crate::upkeep::{query_number, raw, schema};
 
-/// What `ty-scip` makes of `PYTHON`.
+/// The index that `ty-scip` makes of `PYTHON`.
 const TY_SCIP: &[u8] = include_bytes!("../../crates/navigation/src/scip/tests/fixtures/ty-scip.scip");
 const PYTHON: &[(&str, &str)] = &[
     ("main.py", include_str!("../../crates/navigation/src/scip/tests/fixtures/python/main.py")),
@@ -86,7 +86,7 @@ async fn uses_of_a_scip_file_win() {
     });
     assert_eq!((&report["scip"], &report["notes"]), (&expected, &Value::Null), "{report:#}");
     assert_eq!(calls(&project).await, ["c b 1"]);
-    // What the syntax says counts again as soon as the file is another one, until it is as before.
+    // The syntax decides again as soon as the file changes, until it is as before.
     repository.write("caller.py", &format!("# other\n{CALLER}"));
     build(&repository, &project, json!({})).await;
     assert_eq!(calls(&project).await, ["c a 2", "c b 2"]);
@@ -172,7 +172,7 @@ async fn a_broken_or_foreign_file_changes_nothing() {
     }
     assert_eq!(error(&app(), "build_index", given("no.scip")).await["code"], "NOT_FOUND");
     assert_eq!(error(&app(), "build_index", given(".pairofcleats")).await["code"], "INVALID_REQUEST");
-    // In the folder it is told in the report.
+    // If it is in the folder, the report mentions it.
     write(".pairofcleats/scip/a.scip", &sound[..sound.len() - 1]);
     let report = build(&repository, &project, json!({})).await;
     assert_eq!((&report["scip"]["filesRefused"], &report["scip"]["documents"]), (&json!(1), &json!(0)));

@@ -212,7 +212,7 @@ async fn a_search_in_an_unindexed_repository_suggests_to_index_it() {
     assert_eq!(answer["_meta"]["scope"]["repositories"], json!(["cafe"]), "{answer:#}");
     assert_eq!(warning(&answer)["code"], Value::Null, "{answer:#}");
 
-    // If another project contains the directory, a caller that may use that project is told its id.
+    // If another project contains the directory, a caller that may use that project learns its id.
     let other = project("standing-other");
     result(&app(), "build_index", json!({ "repoPath": checkouts.path("bakery"), "project_id": other })).await;
     let answer = checkouts.call("bakery/src", "search", &json!({ "query": "bake" }));
@@ -284,7 +284,7 @@ struct Client {
     output: BufReader<ChildStdout>,
     /// Its answer to `roots/list`; it does not answer if this is `None`.
     roots: Option<Vec<String>>,
-    /// How often the server has asked for the roots.
+    /// The number of times that the server has asked for the roots.
     roots_requests: usize,
     /// The id of the last `roots/list` request.
     roots_request_id: Value,

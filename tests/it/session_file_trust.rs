@@ -146,7 +146,7 @@ fn trust_is_revoked_whatever_became_of_the_file() {
     assert!(!succeeded && answer["error"]["code"] == "NOT_FOUND", "{answer:#}");
 }
 
-/// What is behind the part that is read could change without notice.
+/// A part of the file that is not read could change without notice.
 #[test]
 fn a_session_file_that_is_too_long_is_refused() {
     let named = json!({ "project_id": "client-a" }).to_string();

@@ -1,5 +1,4 @@
-//! What status tools report: on one repository, on a missing project, after a cancelled run, on a queued run, and on
-//! capabilities.
+//! Reports of the status tools: on one repository, on a missing project, after a cancelled run, on a queued run, and on capabilities.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -238,7 +237,7 @@ async fn a_cancelled_first_run_leaves_the_repository_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_stops_waiting_for_a_joined_run_is_told_that_it_continues() {
+async fn a_caller_that_stops_waiting_for_a_joined_run_learns_that_it_continues() {
     let toy = ToyEmbedder::new("toy-joined", 8, false);
     let (app, project, (repository, _)) =
         (app_with_own_queue(toy.clone()), project("joined"), two_repositories());
@@ -297,7 +296,7 @@ impl BuildCall {
 }
 
 /// A run that is queued behind another repository of its project names it in its first progress step, `index_status` shows
-/// both, and a caller that stops waiting is told whether the run is cancelled or stays in the queue.
+/// both, and a caller that stops waiting learns whether the run is cancelled or stays in the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queued_run_names_the_run_ahead_and_what_a_cancel_leaves() {
     let toy = ToyEmbedder::new("toy-queued", 8, false);

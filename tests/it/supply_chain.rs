@@ -49,7 +49,7 @@ const REVIEWED: &[(&str, &str)] = &[
         "ort-sys",
         "downloads behind the feature `download-binaries`, which is off: the library is loaded at run time",
     ),
-    ("rmcp", "asks a local git for the current commit; does without if there is none"),
+    ("rmcp", "asks a local git for the current commit; works without it"),
     ("wasm-bindgen-shared", "the same; it is not part of our builds"),
 ];
 

@@ -1,4 +1,4 @@
-//! What people see at a terminal: colours, marked words, links, a pager, explanations; and that pipes see nothing of it.
+//! Output at a terminal: colours, marked words, links, a pager, explanations; none of it goes to pipes.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -286,7 +286,7 @@ async fn long_output_goes_through_the_pager_and_nothing_is_lost_without_one() {
     let (code, _, paged) = page(5, &set, &["grep", "no such text"]);
     assert_eq!((code, paged), (1, None), "the exit status is that of grep");
 
-    // A pager that the user leaves early is no error, and nothing is printed again.
+    // Leaving a pager early is not an error, and nothing is printed again.
     let (code, shown, _) = page(10, &[("PAGER", "head -n 1")], grep);
     assert_eq!((code, shown.lines().count()), (0, 1), "{shown}");
     for failing in ["exit 3", "no-such-pager-here", "", "cat"] {
@@ -318,7 +318,7 @@ fn without_links(text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_explanation_tells_what_found_a_hit_and_how_its_score_is_composed() {
+async fn an_explanation_shows_what_found_a_hit_and_how_its_score_is_composed() {
     let shop = Shop::plain().await;
     let (code, shown) = shop.in_pipe(&[], &["search", "open_till", "--explain", "-n", "3"]);
     assert_eq!(code, 0, "{shown}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use contract::Fault;
 use history::checkout;
 
-/// Name of the file beside a copy that records the commit and root it was made from.
+/// Name of the file next to a copy that records the commit and root it was made from.
 const STAMP_FILE: &str = "commit";
 
 /// A repository at a commit.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_none() {
+    fn a_missing_checkout_is_not_copied() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = Checkout { name: "lib", repository: "who/lib", commit: "c1", root: None };
         assert_eq!(copy_checkout(folder.path(), &wanted, &folder.path().join("copies")).unwrap(), None);

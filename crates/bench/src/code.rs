@@ -1,4 +1,4 @@
-//! What exact search and navigation cost at a size: one project with copies of a folder, each a repository of its own.
+//! Cost of exact search and navigation at a size: one project with copies of a folder, each a repository of its own.
 //!
 //! The texts are real and repeated, so the lists of the trigrams grow as those of a large project do. Vectors are hashes,
 //! because neither of the two uses them. Run it on an otherwise idle machine.
@@ -32,7 +32,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Number of copies of it.
     pub copies: usize,
-    /// How often each pattern is searched, and each relation asked.
+    /// The number of times that each pattern is searched, and each relation queried.
     pub repeats: usize,
     /// Number of single-file edits.
     pub edits: usize,
@@ -58,7 +58,7 @@ pub struct CodeReport {
     pub patterns: Vec<PatternFigures>,
     /// Median of the medians of the patterns, in milliseconds.
     pub patterns_p50_ms: f64,
-    /// What each relation takes.
+    /// The times of each relation.
     pub relations: Vec<RelationFigures>,
     /// From the write of a file until its new edge is found.
     pub edge_true: Latency,

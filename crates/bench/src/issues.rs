@@ -67,7 +67,7 @@ pub struct IssueResult {
     pub files: Vec<String>,
     /// Latency in milliseconds.
     pub ms: f64,
-    /// Whether vectors should have been compared and were not.
+    /// `true` if vectors should have been compared and were not.
     pub without_vectors: bool,
 }
 

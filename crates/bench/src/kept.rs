@@ -1,4 +1,4 @@
-//! Results that a benchmark keeps in a file as soon as they are there, so that a broken run can be continued.
+//! Results that a benchmark keeps in a file as soon as they are known, so that a broken run can be continued.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,11 @@ use contract::{ErrorCode, Fault};
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Content {
-    /// Whether the run came to its end.
+    /// `true` if the run came to its end.
     complete: bool,
-    /// The report over what is measured so far.
+    /// The report on the measurements so far.
     report: Value,
-    /// What the results depend on: program, vectors, variants, settings.
+    /// The inputs of the results: program, vectors, variants, settings.
     made_with: BTreeMap<String, String>,
     /// The results, by repository or issue.
     results: BTreeMap<String, Value>,

@@ -1,8 +1,9 @@
 //! Benchmarks of search quality, speed and scale.
 //!
-//! Each benchmark works in its own home (`HOME/bench`) with its own embedded database; repositories are only read. [`quality`]
-//! and [`issues`] compare search results with known answers, and [`variant`] changes the ranking to measure the effect of each
-//! signal. [`navigation`] compares the edges between definitions with those of compilers. [`speed`] measures time and memory and compares them with the hardware limits; [`code`] measures exact search and navigation at a size, [`scale`] the cost of size.
+//! Each benchmark works in its own home (`HOME/bench`) with its own embedded database; repositories are only read. [`quality`] and
+//! [`issues`] compare search results with known answers, and [`variant`] changes the ranking to measure the effect of each signal.
+//! [`navigation`] compares edges between definitions with those of compilers. [`speed`] measures time and memory against the hardware
+//! limits; [`code`] measures exact search and navigation at a size, [`scale`] the cost of size.
 
 mod experiment;
 mod score;

@@ -1,4 +1,4 @@
-//! How right navigation is: what it says of a repository's calls, compared with what a compiler's indexer wrote to a SCIP file.
+//! Accuracy of navigation: its answers about a repository's calls, compared with the SCIP file of a compiler's indexer.
 //!
 //! A site is a place where SCIP knows the name that is called. An edge is judged if it begins at one, and is right if SCIP names the
 //! same definition, another overload of it, or what it implements. Recall counts sites whose callee is a function, a method
@@ -23,13 +23,13 @@ pub struct Options {
     pub repository: PathBuf,
     /// SCIP file of it.
     pub scip: Option<PathBuf>,
-    /// Whether to leave out tests.
+    /// Leave out tests.
     pub without_tests: bool,
-    /// How many edges and call sites to draw by lot.
+    /// Number of edges and call sites to draw by lot.
     pub sample: usize,
     /// Number from which the lot is drawn.
     pub seed: u64,
-    /// Whether to list everything that is wrong or missing.
+    /// List everything that is wrong or missing.
     pub details: bool,
 }
 
@@ -44,9 +44,9 @@ pub struct Report {
     pub chunks: usize,
     /// Bytes of their symbols, as they are sent and stored.
     pub symbol_bytes: usize,
-    /// References that were resolved, and those of which only the name is known.
+    /// References that were resolved.
     pub resolved: usize,
-    /// References of which only the name is known.
+    /// References that have only a name.
     pub named: usize,
     /// Milliseconds of parsing and facts, with the symbols.
     pub parse_ms: u64,
@@ -58,7 +58,7 @@ pub struct Report {
     pub drawn: Vec<String>,
 }
 
-/// What a comparison with a SCIP file gives.
+/// The result of a comparison with a SCIP file.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Judged {
     /// Edges from call sites that SCIP knows.
@@ -75,7 +75,7 @@ pub struct Judged {
     pub functions_found: usize,
     /// By the form of the call: edges, right ones, sites, found ones.
     pub forms: BTreeMap<&'static str, [usize; 4]>,
-    /// What is wrong or missing, if it was requested.
+    /// Wrong and missing edges, if they were requested.
     pub details: Vec<String>,
 }
 

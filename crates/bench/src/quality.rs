@@ -113,7 +113,7 @@ pub async fn measure(
     Ok(report)
 }
 
-/// What the results depend on.
+/// Returns the inputs that the results depend on.
 fn made_with(
     experiment: &Experiment,
     options: &Options,
@@ -151,7 +151,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Measures one repository, or takes its results from the file of a broken run, and tells its figures.
+    /// Measures one repository, or takes its results from the file of a broken run, and reports its figures.
     async fn measure_repository(
         &mut self,
         place: Place,
@@ -196,7 +196,7 @@ impl Run<'_> {
 
     /// The repository's queries, and with `--absent` as many of the next repository in another language.
     fn questions<'s>(&'s self, place: Place, set: &'s QuerySet) -> Vec<(&'s AnnotatedQuery, Option<String>)> {
-        // In one project, other repositories may answer what this one does not, unless it is named.
+        // In one project, other repositories may answer queries that this one does not, unless it is named.
         let may_be_absent = place != Place::NotNamed;
         let listed = set.queries.iter().filter(|query| may_be_absent || !query.is_absent());
         let mut asked: Vec<_> = listed.map(|query| (query, None)).collect();
@@ -215,7 +215,7 @@ impl Run<'_> {
         asked
     }
 
-    /// The name of a repository's results in the file: what of it was asked what, and where.
+    /// The name of a repository's results in the file: identifies its state, the queries and the project.
     fn kept_name(&self, place: Place, set: &QuerySet, asked: &[(&AnnotatedQuery, Option<String>)]) -> String {
         let neighbours: Vec<String> = match place {
             Place::Alone => Vec::new(),
@@ -244,7 +244,7 @@ impl Run<'_> {
         Ok(RepositoryResults { chunks: standing.chunks, results })
     }
 
-    /// Tells a repository's NDCG with each variant, the rate of queries unless they were taken over, and the time left.
+    /// Reports a repository's NDCG with each variant, the rate of queries unless they were taken over, and the time left.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries and repositories")]
     fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: Option<f64>) {
         let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
@@ -270,7 +270,7 @@ impl Run<'_> {
         ));
     }
 
-    /// The report over what is measured so far.
+    /// The report on the measurements so far.
     fn report(&self) -> QualityReport {
         let places = [Place::Alone, Place::Named, Place::NotNamed];
         let of_place = |place: Place| self.measured.iter().filter(move |(of, _)| *of == place);

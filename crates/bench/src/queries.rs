@@ -11,7 +11,7 @@ use super::Variant;
 use super::score::Target;
 use contract::{ErrorCode, Fault};
 
-/// How many known names an error about an unknown one lists.
+/// Number of known names that an error about an unknown one lists.
 const NAMES_SHOWN: usize = 5;
 
 /// Options of the quality benchmarks.
@@ -27,11 +27,11 @@ pub struct Options {
     pub variants: Vec<Variant>,
     /// Name of the vectors, see [`vectors::embedder_named`](super::vectors::embedder_named).
     pub vectors: String,
-    /// What else `quality` measures.
+    /// Further measurements of `quality`.
     pub modes: Modes,
     /// File that keeps the results of each repository or issue as soon as it is done.
     pub kept: Option<PathBuf>,
-    /// Whether the results in that file are taken over.
+    /// `true` if the results in that file are taken over.
     pub continues: bool,
     /// Report every query.
     pub details: bool,
@@ -57,7 +57,7 @@ pub(super) struct QuerySet {
     pub(super) name: String,
     pub(super) repository: Repository,
     pub(super) queries: Vec<AnnotatedQuery>,
-    /// Whether another set has a repository of the same name.
+    /// `true` if another set has a repository of the same name.
     is_ambiguous: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// What of it is indexed.
+    /// Identifies the content that is indexed.
     pub(super) fn state(&self) -> String {
         format!("{} {} {}", self.repository, self.commit, self.root.as_deref().unwrap_or("."))
     }
@@ -127,7 +127,7 @@ impl AnswerLocation {
 }
 
 impl AnnotatedQuery {
-    /// Whether the repository has no answer.
+    /// Returns `true` if the repository has no answer.
     pub(super) fn is_absent(&self) -> bool {
         self.relevant.is_empty() && self.secondary.is_empty()
     }

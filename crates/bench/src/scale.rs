@@ -43,7 +43,7 @@ pub struct Options {
     pub projects: Vec<usize>,
     /// Queries at each size.
     pub questions: usize,
-    /// How many of these queries to compare with exact results.
+    /// Number of these queries to compare with exact results.
     pub recalled: usize,
 }
 

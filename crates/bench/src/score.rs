@@ -21,7 +21,7 @@ pub(super) struct HitLocation {
 }
 
 impl Target {
-    /// Whether the paths match, or one is a suffix of the other, and the lines overlap if the target has lines.
+    /// Returns `true` if the paths match, or one is a suffix of the other, and the lines overlap if the target has lines.
     pub(super) fn is_met_by(&self, found: &HitLocation) -> bool {
         let same = ends_with(&found.path, &self.path) || ends_with(&self.path, &found.path);
         found.stranger.is_none()
@@ -30,7 +30,7 @@ impl Target {
     }
 }
 
-/// Whether `path` is `end`, or ends with it after a `/`.
+/// Returns `true` if `path` is `end`, or ends with it after a `/`.
 fn ends_with(path: &str, end: &str) -> bool {
     path.strip_suffix(end)
         .is_some_and(|start| start.is_empty() || start.ends_with('/') || end.starts_with('/'))
@@ -68,7 +68,7 @@ pub(super) fn ndcg(ranks: &[Option<usize>], k: usize) -> f64 {
     if best > 0.0 { got / best } else { 0.0 }
 }
 
-/// Whether every target has rank `k` or better.
+/// Returns `true` if every target has rank `k` or better.
 pub(super) fn all_within(ranks: &[Option<usize>], k: usize) -> bool {
     ranks.iter().all(|rank| rank.is_some_and(|rank| rank <= k))
 }

@@ -12,7 +12,7 @@ pub struct Variant {
     pub name: String,
     /// The ranking.
     pub ranking: Ranking,
-    /// Whether vectors are used.
+    /// The use of vectors.
     pub vectors: Vectors,
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_is_refused() {
+    fn unknown_and_malformed_fields_are_refused() {
         for text in ["x:stem=1", "stem_boost", "stem_boost=high"] {
             assert_eq!(Variant::parse(text).unwrap_err().code, ErrorCode::InvalidRequest, "{text}");
         }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_ablation_covers_every_signal_that_ships() {
-        // What selects candidates is no signal of the order.
+        // Settings that select candidates are not signals of the order.
         let retrieval = ["terms_max", "common_share", "lexical_exact_rows", "dense_weight"];
         let serde_json::Value::Object(fields) = serde_json::to_value(Ranking::default()).unwrap() else {
             panic!("the ranking is an object")

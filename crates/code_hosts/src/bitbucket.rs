@@ -14,7 +14,7 @@ use crate::repository::Entry;
 #[derive(Debug)]
 pub(crate) struct Bitbucket;
 
-/// The body of a page. `values` has no default: without it, an answer is not an empty page but another thing.
+/// The body of a page. `values` has no default: an answer without it is not an empty page but something else.
 #[derive(Deserialize)]
 struct Repositories {
     values: Vec<Repository>,
@@ -28,7 +28,7 @@ struct Repositories {
 struct Repository {
     full_name: String,
     links: Links,
-    /// What it was forked from.
+    /// The repository that it was forked from.
     parent: Option<IgnoredAny>,
     updated_on: Option<String>,
 }
@@ -60,8 +60,8 @@ impl From<Repository> for Entry {
     }
 }
 
-/// The address without a user, whom Bitbucket writes into it for whoever asks with a token. One with a password stays as it is,
-/// and is then refused.
+/// Returns the address without a user, which Bitbucket adds for callers with a token. An address with a password is unchanged, and is then
+/// refused.
 fn without_user(href: &str) -> String {
     let Ok(mut url) = Url::parse(href) else { return href.to_owned() };
     if url.password().is_some() || url.set_username("").is_err() {

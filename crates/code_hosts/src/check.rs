@@ -53,7 +53,7 @@ impl Source {
     }
 }
 
-/// The API of a kind; `None` for a list.
+/// Returns the API of a kind; `None` for a list.
 fn host_of(kind: SourceKind) -> Option<&'static dyn CodeHost> {
     match kind {
         SourceKind::Github => Some(&Github),
@@ -85,7 +85,7 @@ fn checked(settings: &SourceSettings) -> Result<Source, Problem> {
     Ok(Source { settings: settings.clone(), origin, filter })
 }
 
-/// Whether a text is a name that commands take, and cannot take for an option.
+/// Returns `true` if a text is a name that commands accept, and cannot mistake for an option.
 fn is_source_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_plain)
@@ -131,7 +131,7 @@ fn api(settings: &SourceSettings, host: &'static dyn CodeHost) -> Result<Api, Pr
     Ok(Api { host, root: host.root(url) })
 }
 
-/// The repositories of a list, with their addresses as they are.
+/// Returns the repositories of a list, with their addresses as they are.
 fn listed(settings: &SourceSettings) -> Result<Vec<RemoteRepository>, Problem> {
     let others = [
         ("url", settings.url.is_some()),

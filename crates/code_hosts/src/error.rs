@@ -1,4 +1,4 @@
-//! Why the repositories of a source could not be listed.
+//! The reasons why the repositories of a source could not be listed.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use contract::{ErrorCode, Fault};
 
-/// Why the repositories of a source could not be listed. What was read is in the page cache, so another attempt costs less.
+/// A failure to list the repositories of a source. Pages that were read are in the page cache, so another attempt costs less.
 #[derive(Debug)]
 pub enum ListError {
     /// The host limits the rate of requests and accepts further ones after this time.
@@ -17,7 +17,7 @@ pub enum ListError {
     },
     /// The host cannot be reached, is too slow or failed: another attempt may succeed.
     Unavailable {
-        /// What happened, without credentials.
+        /// The cause, without credentials.
         reason: String,
     },
     /// The settings, the token or the host have to change first.

@@ -1,4 +1,4 @@
-//! Which repositories of a source are wanted.
+//! Selects the wanted repositories of a source.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -22,7 +22,7 @@ impl Filter {
     /// Reads the conditions of a source.
     ///
     /// # Errors
-    /// Which glob is malformed, as part of a sentence.
+    /// The malformed glob, as part of a sentence.
     pub(crate) fn new(settings: &SourceSettings) -> Result<Self, String> {
         let include = globs(&settings.include)?;
         Ok(Self {
@@ -34,8 +34,8 @@ impl Filter {
         })
     }
 
-    /// Whether a repository is wanted. `*` in a glob stays within a part of the name and `**` does not; letters match in both cases,
-    /// as hosts compare names.
+    /// Returns `true` if a repository is wanted. `*` in a glob stays within a part of the name and `**` does not; case is ignored, as hosts
+    /// compare names.
     #[must_use]
     pub fn passes(&self, repository: &RemoteRepository) -> bool {
         let has_topic = |topic: &String| repository.topics.iter().any(|own| own.to_lowercase() == *topic);

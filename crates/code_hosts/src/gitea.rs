@@ -1,4 +1,4 @@
-//! The API v1 of Gitea and of Forgejo, on which Codeberg runs.
+//! The API v1 of Gitea and of Forgejo, which Codeberg uses.
 
 use platform::outbound::Url;
 
@@ -35,21 +35,21 @@ impl CodeHost for Gitea {
         let entries: Vec<Entry> = entries.into_iter().map(GithubRepository::by_update).collect();
         let total = received.total("x-total-count");
         let next = next_by_count(received, entries.len(), total);
-        // A host may allow fewer entries than were asked for, so any last page may be full; an empty one may have others after it.
+        // A host may allow fewer entries than requested, so any last page may be full; an empty one may be followed by others.
         Ok(received.page(entries, total, next, true))
     }
 }
 
-/// The next page, if entries are left of the total. The links of Gitea are not followed: they lead to its public address, which
-/// may not be the configured one.
+/// Returns the next page, if entries are left of the total. The links of Gitea are not followed: they lead to its public address, which may
+/// not be the configured one.
 fn next_by_count(received: &Received<'_>, entries: usize, total: Option<usize>) -> Next {
     let number = page_number(received.url);
-    // Repositories that are hidden from the caller are counted, so a page without any may have others after it. This many entries
-    // are at most on the pages up to this one.
+    // Repositories that are hidden from the caller are counted, so an empty page may be followed by others. The pages up to this one have
+    // at most this many entries.
     let covered = usize::try_from(number).unwrap_or(usize::MAX).saturating_mul(PAGE_ENTRIES);
     let are_left = match total {
         Some(total) => received.entries_before + entries < total && (entries > 0 || covered < total),
-        // The host may allow fewer entries than were asked for.
+        // The host may allow fewer entries than requested.
         None => entries > 0,
     };
     if !are_left {

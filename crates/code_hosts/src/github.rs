@@ -17,7 +17,7 @@ impl CodeHost for Github {
         Some("https://api.github.com")
     }
 
-    /// GitHub itself has hosts for the API alone, which Enterprise Server has not.
+    /// GitHub itself has hosts for the API alone, which Enterprise Server does not.
     fn root(&self, configured: Url) -> Url {
         if configured.host_str().is_some_and(|host| host.starts_with("api.")) {
             return configured;
@@ -29,7 +29,7 @@ impl CodeHost for Github {
         &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")]
     }
 
-    /// Sorted by name, so that a push during the listing moves no repository to a page that was read already.
+    /// Sorts by name, so that a push during the listing moves no repository to a page that was read already.
     fn first_pages(&self, root: &Url, owner: &str, _with_archived: bool) -> Vec<Url> {
         let query = [("per_page", "100"), ("sort", "full_name")];
         ["orgs", "users"].map(|owners| below(root, &[owners, owner, "repos"], &query)).to_vec()

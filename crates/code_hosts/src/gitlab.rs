@@ -15,7 +15,7 @@ const PAGE_ENTRIES: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Gitlab;
 
-/// The fields of a project that are read. Without a token, GitLab leaves out the origin of a fork and whether it is archived.
+/// The fields of a project that are read. Without a token, GitLab omits the origin of a fork and whether it is archived.
 #[derive(Deserialize)]
 struct Project {
     path_with_namespace: String,
@@ -53,8 +53,8 @@ impl CodeHost for Gitlab {
         true
     }
 
-    /// Sorted by id, so that no project moves between pages. GitLab itself leaves out archived projects, because callers without a
-    /// token cannot see which are. Projects that other groups share with this one belong to those.
+    /// Sorts by id, so that no project moves between pages. GitLab itself filters out archived projects, because callers without a token
+    /// cannot see which ones are archived. Projects that other groups share with this one belong to those groups.
     fn first_pages(&self, root: &Url, owner: &str, with_archived: bool) -> Vec<Url> {
         let mut common = vec![("per_page", "100"), ("order_by", "id"), ("sort", "asc")];
         if !with_archived {
@@ -63,7 +63,7 @@ impl CodeHost for Gitlab {
         let mut of_group = vec![("include_subgroups", "true"), ("with_shared", "false")];
         of_group.extend(&common);
         let group = below(root, &["groups", owner, "projects"], &of_group);
-        // A group in a group has a slash in its name, and a user has not.
+        // A nested group has a slash in its name; a user does not.
         let user = (!owner.contains('/')).then(|| below(root, &["users", owner, "projects"], &common));
         [group].into_iter().chain(user).collect()
     }
@@ -75,12 +75,12 @@ impl CodeHost for Gitlab {
             Some(_) => received.next_by_header(),
             None => next_by_number(received, is_full),
         };
-        // GitLab announces no total of more than 10,000.
+        // GitLab does not announce totals of more than 10,000.
         Ok(received.page(entries, received.total("x-total"), next, is_full))
     }
 }
 
-/// The next page by the header `x-next-page`, which is empty on the last page. Some proxies remove the header `link`.
+/// Returns the next page by the header `x-next-page`, which is empty on the last page. Some proxies remove the header `link`.
 fn next_by_number(received: &Received<'_>, is_full: bool) -> Next {
     let number = match received.answer.header("x-next-page") {
         Some(number) => number.trim().parse().ok(),

@@ -1,4 +1,4 @@
-//! What the hosts have in common: owners whose repositories are listed in pages of JSON.
+//! The common parts of the hosts: owners whose repositories are listed in pages of JSON.
 
 use std::fmt;
 
@@ -12,44 +12,44 @@ use crate::repository::{Entry, RemoteRepository};
 
 /// Longest quote of an answer in a message.
 const QUOTED_CHARS_MAX: usize = 200;
-/// What hosts without a media type of their own are asked for.
+/// Headers for hosts without a media type of their own.
 pub(crate) const ACCEPT_JSON: &[(&str, &str)] = &[("accept", "application/json")];
 
 /// The API of one kind of host.
 pub(crate) trait CodeHost: fmt::Debug + Send + Sync {
-    /// The URL of the public host; `None` if there is none.
+    /// Returns the URL of the public host; `None` if there is no public host.
     fn public_url(&self) -> Option<&'static str>;
 
-    /// The root of the API at a configured URL, which may be that of the host.
+    /// Returns the root of the API at a configured URL, which may be that of the host.
     fn root(&self, configured: Url) -> Url;
 
-    /// Whether owners are nested, with a slash between them.
+    /// Returns `true` if owners are nested, with a slash between them.
     fn has_subgroups(&self) -> bool {
         false
     }
 
-    /// Whether repositories have topics.
+    /// Returns `true` if repositories have topics.
     fn has_topics(&self) -> bool {
         true
     }
 
-    /// Headers of every request.
+    /// Returns the headers of every request.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         ACCEPT_JSON
     }
 
-    /// The value of the header `authorization`.
+    /// Returns the value of the header `authorization`.
     fn authorization(&self, token: &str) -> String {
         format!("Bearer {token}")
     }
 
-    /// The first page of each list in which the repositories of an owner may be. The first list that exists is read.
+    /// Returns the first page of each list in which the repositories of an owner may be. The first list that exists is read.
     fn first_pages(&self, root: &Url, owner: &str, with_archived: bool) -> Vec<Url>;
 
     /// Reads a page.
     ///
     /// # Errors
-    /// Why it is not a page of repositories.
+    /// The reason why it is not a page of repositories.
     fn read(&self, received: &Received<'_>) -> Result<Page, String>;
 }
 
@@ -66,28 +66,28 @@ pub(crate) struct Received<'a> {
 }
 
 impl Received<'_> {
-    /// The body.
+    /// Parses the body.
     ///
     /// # Errors
-    /// Why it is not the expected JSON; a quote of it is short.
+    /// The reason why it is not the expected JSON, with a short quote.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_slice(&self.answer.body)
             .map_err(|error| echo_within(&error.to_string(), QUOTED_CHARS_MAX))
     }
 
-    /// The next page by the header `link`.
+    /// Returns the next page by the header `link`.
     pub(crate) fn next_by_header(&self) -> Next {
         let target = self.answer.header("link").and_then(next_link);
         target.map_or(Next::End, |target| Next::linked(target, self.url, self.root))
     }
 
-    /// The number of entries of the whole list that this header announces.
+    /// Returns the number of entries of the whole list that this header announces.
     pub(crate) fn total(&self, header: &str) -> Option<usize> {
         self.answer.header(header)?.trim().parse().ok()
     }
 
-    /// The page with these entries. `total` is the number of entries of the whole list, if the host announces it; `is_full` says
-    /// that further entries would be on another page.
+    /// Returns the page with these entries. `total` is the number of entries of the whole list, if the host announces it; `is_full` is
+    /// `true` if further entries would be on another page.
     pub(crate) fn page<T: Into<Entry>>(
         &self,
         entries: Vec<T>,
@@ -114,17 +114,17 @@ impl Received<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) repositories: Vec<RemoteRepository>,
-    /// Entries that were left out, because their name or address cannot be used.
+    /// Number of entries that were omitted, because their name or address cannot be used.
     pub(crate) rejected: usize,
-    /// Entries of the whole list, if the host announces how many there are.
+    /// Number of entries of the whole list, if the host announces it.
     pub(crate) total: Option<usize>,
     pub(crate) next: Next,
-    /// Whether a next page may appear while this one stays the same, so that "not modified" would hide it.
+    /// `true` if a next page may appear while this one stays the same, so that "not modified" would hide it.
     pub(crate) may_gain_next: bool,
 }
 
 impl Page {
-    /// Entries as the host counts them.
+    /// Returns the number of entries as the host counts them.
     pub(crate) fn entries(&self) -> usize {
         self.repositories.len() + self.rejected
     }

@@ -1,9 +1,9 @@
 //! Lists the repositories of organisations, users, groups and workspaces on code hosts, for the setting `[[sources]]`; [`forge`] publishes
 //! branches and pull requests there, for launch runs.
 //!
-//! [`Source::new`] makes a [`Source`] of the settings, and [`Lister::list`] asks its host for all pages. The hosts differ
-//! in addresses, fields and how a page names the next one: one file each, behind the trait of `host`. What they answer is not
-//! trusted: sizes and counts are bounded, links stay on the configured server, and names and addresses are checked.
+//! [`Source::new`] creates a [`Source`] from the settings, and [`Lister::list`] requests all pages from its host. The hosts differ in
+//! addresses, fields and the link to the next page: each has one file, behind the trait of `host`. Their answers are not trusted: sizes and
+//! counts are bounded, links stay on the configured server, and names and addresses are checked.
 
 pub mod forge;
 

@@ -1,8 +1,8 @@
-//! Addresses of pages: those that are asked for, and those to which a page leads.
+//! Addresses of pages: those that are requested, and those to which a page links.
 
 use platform::outbound::Url;
 
-/// Where the next page is.
+/// The place of the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     /// This page is the last one.
@@ -14,7 +14,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// The page to which a page at `url` links, if that is on the server of `root`.
+    /// Returns the page to which a page at `url` links, if that is on the server of `root`.
     pub(crate) fn linked(target: &str, url: &Url, root: &Url) -> Self {
         match url.join(target) {
             Ok(mut next) if is_same_server(&next, root) => {
@@ -26,14 +26,14 @@ impl Next {
     }
 }
 
-/// Whether two URLs have scheme, host and port in common, and the first has no user and password.
+/// Returns `true` if two URLs have scheme, host and port in common, and the first has no user and password.
 fn is_same_server(url: &Url, root: &Url) -> bool {
     let server =
         |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
     server(url) == server(root) && url.username().is_empty() && url.password().is_none()
 }
 
-/// The target of the first link with the relation `next` in a `Link` header (RFC 8288).
+/// Returns the target of the first link with the relation `next` in a `Link` header (RFC 8288).
 pub(crate) fn next_link(header: &str) -> Option<&str> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
@@ -54,7 +54,7 @@ fn is_relation_next(parameter: &str) -> bool {
     })
 }
 
-/// The address of something below `root`. A slash in a segment is encoded.
+/// Returns an address below `root`. A slash in a segment is encoded.
 pub(crate) fn below(root: &Url, segments: &[&str], query: &[(&str, &str)]) -> Url {
     let mut url = root.clone();
     // Fails only for URLs without a host, which the settings may not contain.
@@ -68,13 +68,13 @@ pub(crate) fn below(root: &Url, segments: &[&str], query: &[(&str, &str)]) -> Ur
     url
 }
 
-/// The host of `url`, with a port if it is not the usual one; empty without a host.
+/// Returns the host of `url`, with a port if it is not the usual one; empty without a host.
 pub(crate) fn server_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// `url` with another number of the page.
+/// Returns `url` with another page number.
 pub(crate) fn with_page(url: &Url, page: u64) -> Url {
     let others: Vec<(String, String)> = url
         .query_pairs()
@@ -86,13 +86,13 @@ pub(crate) fn with_page(url: &Url, page: u64) -> Url {
     url
 }
 
-/// The number of the page in `url`; 1 if there is none.
+/// Returns the page number in `url`; 1 if it has none.
 pub(crate) fn page_number(url: &Url) -> u64 {
     let page = url.query_pairs().find(|(name, _)| name == "page");
     page.and_then(|(_, number)| number.parse().ok()).unwrap_or(1)
 }
 
-/// The root of an API whose path ends with `suffix`, which the settings may leave out.
+/// Returns the root of an API whose path ends with `suffix`, which the settings may omit.
 pub(crate) fn with_suffix(mut configured: Url, suffix: &str) -> Url {
     let path = configured.path().trim_end_matches('/');
     let path = if path.ends_with(suffix) { path.to_owned() } else { format!("{path}{suffix}") };

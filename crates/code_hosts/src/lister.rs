@@ -54,7 +54,7 @@ pub struct Lister {
 }
 
 impl Lister {
-    /// A lister with these limits. The clock is compared with the time at which a host lifts a rate limit.
+    /// Creates a lister with these limits. The clock is compared with the time at which a host lifts a rate limit.
     ///
     /// # Errors
     /// `INTERNAL` if TLS cannot be set up.
@@ -66,14 +66,14 @@ impl Lister {
 
     /// Lists the repositories of a source that pass its filter.
     ///
-    /// `cache` holds what earlier listings of this source read, and afterwards what this one did, also if it fails or is dropped.
-    /// Pages are read one after another: a repository that is created or removed meanwhile may be missed, so the caller should not
-    /// remove what is missing once.
+    /// `cache` holds the pages of earlier listings of this source, and afterwards those of this one, also if it fails or is dropped. Pages
+    /// are read one after another: a repository that is created or removed meanwhile may be missed, so the caller should not remove a
+    /// repository that is missing once.
     ///
     /// # Errors
-    /// [`ListError::Limited`] and [`ListError::Unavailable`] if another attempt may succeed. Else [`ListError::Fault`]:
-    /// `INVALID_INPUT` if the token is missing or not accepted, `NOT_FOUND` if the host knows none of the owners,
-    /// `CAPABILITY_MISSING` if it sends something else than pages of repositories.
+    /// [`ListError::Limited`] and [`ListError::Unavailable`] if another attempt may succeed. Otherwise [`ListError::Fault`]:
+    /// `INVALID_INPUT` if the token is missing or not accepted, `NOT_FOUND` if the host knows none of the owners, `CAPABILITY_MISSING` if
+    /// it sends something other than pages of repositories.
     pub async fn list(&self, source: &Source, cache: &mut PageCache) -> Result<Listing, ListError> {
         let api = match &source.origin {
             Origin::Api(api) => api,
@@ -100,14 +100,14 @@ impl Lister {
     }
 }
 
-/// The list of the settings, each address once.
+/// Returns the list of the settings, each address once.
 fn of_settings(source: &Source, repositories: &[RemoteRepository]) -> Listing {
     let mut addresses = HashSet::new();
     let wanted = repositories.iter().filter(|it| source.filter.passes(it) && addresses.insert(&it.clone_url));
     Listing { repositories: wanted.cloned().collect(), complete: true, note: None }
 }
 
-/// What was read of a source so far.
+/// The parts of a source that were read so far.
 struct ListReader<'a> {
     reader: PageReader<'a>,
     limits: Limits,
@@ -116,7 +116,7 @@ struct ListReader<'a> {
     names: HashSet<String>,
     requests: usize,
     rejected: usize,
-    /// Why the listing is not complete.
+    /// The reasons why the listing is not complete.
     gaps: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ impl<'a> ListReader<'a> {
         self.reader.page(url, entries_before, cache).await
     }
 
-    /// Adds the repositories of a page. Returns where the next page is, or the limit that this one exceeds.
+    /// Adds the repositories of a page. Returns the place of the next page, or the limit that this one exceeds.
     fn add(&mut self, page: Page) -> Result<Next, String> {
         self.rejected += page.rejected;
         for repository in page.repositories {
@@ -231,7 +231,7 @@ impl<'a> ListReader<'a> {
         Ok(page.next)
     }
 
-    /// The limit that forbids a further request.
+    /// Returns the limit that forbids a further request.
     fn reached_limit(&self) -> Option<String> {
         if self.requests >= self.limits.pages_max {
             return Some(format!("a listing takes at most {} requests", self.limits.pages_max));
@@ -250,7 +250,7 @@ impl<'a> ListReader<'a> {
 
     fn into_listing(self, source: &Source) -> Listing {
         let mut notes = self.gaps;
-        // What cannot be used is still there, but nobody can say what it is.
+        // Unusable entries still exist, but are not in the list.
         let complete = notes.is_empty() && self.rejected == 0;
         if self.rejected > 0 {
             notes.push(format!(
@@ -264,15 +264,15 @@ impl<'a> ListReader<'a> {
     }
 }
 
-/// Why a list that ends is not complete. Gitea counts repositories that it hides from the caller; nothing tells them from those
-/// that a page should have had.
+/// Describes a list that ends early. Gitea counts repositories that it hides from the caller; they cannot be distinguished from those that
+/// a page should have had.
 fn fewer_than_announced(entries: usize, total: usize) -> String {
     format!(
         "the host counts {total} repositories and listed {entries}, so it hides some or the list ended early"
     )
 }
 
-/// Owners as the beginning of a sentence about what became of them.
+/// Names owners at the beginning of a sentence about them.
 fn named(owners: &[&str]) -> String {
     let names: Vec<String> =
         owners.iter().take(NAMED_OWNERS_MAX).map(|owner| format!("`{}`", echo(owner))).collect();

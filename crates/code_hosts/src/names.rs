@@ -1,13 +1,13 @@
-//! Which names of owners and repositories are accepted. Hosts restrict them in the same way, so others come from a
-//! server that is not what it says, and may be meant for a path, a command line or a terminal.
+//! Checks the names of owners and repositories. Hosts restrict them in the same way, so other names come from a server that is not what it
+//! claims, and may be meant for a path, a command line or a terminal.
 
-/// Longest part of a name: what file systems allow for a name.
+/// Longest part of a name: the limit of file systems.
 const PART_BYTES_MAX: usize = 255;
 /// Longest full name; subgroups of GitLab are nested up to 20 deep.
 const FULL_NAME_BYTES_MAX: usize = 1024;
 const TOPIC_CHARS_MAX: usize = 100;
 
-/// Whether `text` is the name of an owner or a repository. A folder named `.git` would make its parent a repository.
+/// Returns `true` if `text` is the name of an owner or a repository. A folder named `.git` would make its parent a repository.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
     !text.is_empty()
@@ -17,17 +17,17 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !text.eq_ignore_ascii_case(".git")
 }
 
-/// Whether `text` is an owner and a name, or groups and a name, with slashes between them.
+/// Returns `true` if `text` is an owner and a name, or groups and a name, with slashes between them.
 pub(crate) fn is_full_name(text: &str) -> bool {
     text.len() <= FULL_NAME_BYTES_MAX && text.contains('/') && is_path(text)
 }
 
-/// Whether `text` consists of names with slashes between them, and cannot be taken for an option.
+/// Returns `true` if `text` consists of names with slashes between them, and cannot be mistaken for an option.
 pub(crate) fn is_path(text: &str) -> bool {
     !text.starts_with('-') && text.split('/').all(is_name)
 }
 
-/// Whether `text` is a topic: one line without hidden characters.
+/// Returns `true` if `text` is a topic: one line without hidden characters.
 pub(crate) fn is_topic(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= TOPIC_CHARS_MAX && contract::escaped_line(text) == text
 }

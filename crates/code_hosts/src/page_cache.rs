@@ -10,7 +10,7 @@ use crate::host::Page;
 /// Longest validator that is kept, in bytes; usual ones have a few dozen.
 const ETAG_BYTES_MAX: usize = 256;
 
-/// What earlier listings of one source read. The caller keeps it between listings; an empty one is always right.
+/// A cache of the pages that earlier listings of one source read. The caller keeps it between listings; an empty one is always valid.
 #[derive(Debug, Default)]
 pub struct PageCache {
     pages: HashMap<Url, CachedPage>,
@@ -42,7 +42,7 @@ impl PageCache {
         self.round += 1;
     }
 
-    /// Ends a listing that read all its pages: those that it did not use do not exist any more.
+    /// Ends a listing that read all its pages: unused ones no longer exist.
     pub(crate) fn finish(&mut self) {
         self.forget_unused();
     }
@@ -52,19 +52,19 @@ impl PageCache {
         self.pages.retain(|_, cached| cached.round == round);
     }
 
-    /// The validator of a page.
+    /// Returns the validator of a page.
     pub(crate) fn etag(&self, url: &Url) -> Option<&str> {
         self.pages.get(url).map(|cached| cached.etag.as_str())
     }
 
-    /// The page, which the host says did not change.
+    /// Returns a page that did not change according to the host.
     pub(crate) fn reuse(&mut self, url: &Url) -> Option<Page> {
         let cached = self.pages.get_mut(url)?;
         cached.round = self.round;
         Some(cached.page.clone())
     }
 
-    /// Keeps a page, if it has a validator that tells whether it and its next page are still the same.
+    /// Keeps a page, if it has a validator that shows whether it and its next page are still the same.
     pub(crate) fn store(&mut self, url: &Url, etag: Option<&str>, page: &Page) {
         let is_plain =
             |etag: &&str| etag.len() <= ETAG_BYTES_MAX && etag.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,4 @@
-//! Reads one page: asks whether it changed, and tells answers that are no page apart.
+//! Reads one page: asks whether it changed, and classifies answers that are not a page.
 
 use contract::clock::Clock;
 use contract::{ErrorCode, Fault};
@@ -22,7 +22,7 @@ pub(crate) struct PageReader<'a> {
 }
 
 impl PageReader<'_> {
-    /// The page at `url`, after `entries_before` entries of the same list; `None` if there is no such list.
+    /// Returns the page at `url`, after `entries_before` entries of the same list; `None` if there is no such list.
     pub(crate) async fn page(
         &self,
         url: &Url,
@@ -51,7 +51,7 @@ impl PageReader<'_> {
         self.outbound.get(url, &headers, self.page_bytes_max).await
     }
 
-    /// The error for an answer that is neither a page nor says that there is none.
+    /// Returns the error for an answer that is neither a page nor the absence of one.
     fn refusal(&self, url: &Url, answer: &Answer) -> ListError {
         if let Some(retry_after) = retry_after(answer, self.clock.now().as_second()) {
             return ListError::Limited { retry_after };
@@ -82,7 +82,7 @@ impl PageReader<'_> {
         }
     }
 
-    /// The fault for missing permission. It names the setting and never the token.
+    /// Returns the fault for missing permission. It names the setting and never the token.
     fn not_permitted(&self, url: &Url, status: u16) -> Fault {
         let (problem, hint) = match (&self.authorization, status) {
             (None, _) => (
@@ -108,12 +108,12 @@ impl PageReader<'_> {
             .with_hint("Check kind and url of the source: another program may answer at this address.")
     }
 
-    /// A fault of this source; `problem` is a sentence without its full stop.
+    /// Returns a fault of this source; `problem` is a sentence without its full stop.
     pub(crate) fn fault(&self, code: ErrorCode, problem: &str) -> Fault {
         Fault::new(code, format!("The source `{}` cannot be listed: {problem}.", self.source.name()))
     }
 
-    /// The error for a request without an answer.
+    /// Returns the error for a request without an answer.
     fn failed(&self, url: &Url, error: &HttpError) -> ListError {
         let reason = format!("{}: {error}", display_url(url));
         match error {

@@ -2,19 +2,19 @@
 
 use contract::{PROJECT_ID_CHARS_MAX, ProjectId};
 
-/// What stands for the name of the owner, with groups between hyphens.
+/// The placeholder for the name of the owner, with groups between hyphens.
 const OWNER: &str = "{owner}";
-/// What stands for the name of the repository.
+/// The placeholder for the name of the repository.
 const REPOSITORY: &str = "{repository}";
 /// Digits of the hash at the end of an id that would be too long.
 const HASH_DIGITS: usize = 8;
 
-/// Whether ids of projects can be made of a template.
+/// Returns `true` if project ids can be made from a template.
 pub(crate) fn is_template(template: &str) -> bool {
     ProjectId::parse(&filled(template, "x", "x")).is_ok()
 }
 
-/// The project of the repository `full_name`; without a template the default workspace. `None` if its names have no letter and no
+/// Returns the project of the repository `full_name`; without a template the default workspace. `None` if its names have no letter and no
 /// digit that an id could have.
 pub(crate) fn project_of(template: Option<&str>, full_name: &str) -> Option<ProjectId> {
     let Some(template) = template else { return Some(ProjectId::default_workspace()) };
@@ -28,7 +28,7 @@ fn filled(template: &str, owner: &str, repository: &str) -> String {
     template.replace(OWNER, owner).replace(REPOSITORY, repository)
 }
 
-/// A name with those characters that ids have; others become hyphens.
+/// Returns a name with those characters that ids have; others become hyphens.
 fn id_part(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(plain).collect();
@@ -36,7 +36,7 @@ fn id_part(name: &str) -> String {
     parts.join("-")
 }
 
-/// A text that is not longer than an id. What is left out becomes a hash, so that long names stay different.
+/// Shortens a text to the length of an id. The rest becomes a hash, so that long names stay different.
 fn shortened(text: String) -> String {
     if text.len() <= PROJECT_ID_CHARS_MAX {
         return text;

@@ -1,4 +1,4 @@
-//! How hosts say that they accept no further requests for a while.
+//! Recognises answers by which hosts accept no further requests for a while.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const DEFAULT_SECONDS: u64 = 60;
 /// The longest wait that is believed: a day.
 const SECONDS_MAX: u64 = 86_400;
 
-/// How long to wait before further requests, if the answer says that there were too many. `now` is in seconds since the epoch.
+/// Returns the time to wait before further requests, if the answer says that there were too many. `now` is in seconds since the epoch.
 pub(crate) fn retry_after(answer: &Answer, now: i64) -> Option<Duration> {
     let is_limit = match answer.status {
         429 => true,
@@ -27,17 +27,17 @@ fn is_used_up(answer: &Answer) -> bool {
     remaining.is_some_and(|remaining| remaining.trim() == "0")
 }
 
-/// Whether a message is about the secondary limits of GitHub, which some answers name in no header.
+/// Returns `true` if a message is about the secondary limits of GitHub, which some answers name in no header.
 fn mentions_limit(body: &[u8]) -> bool {
     String::from_utf8_lossy(body).to_ascii_lowercase().contains("rate limit")
 }
 
-/// The header `retry-after`. It could also be a date, which no host sends.
+/// Returns the header `retry-after`. It could also be a date, which no host sends.
 fn seconds_to_wait(answer: &Answer) -> Option<u64> {
     answer.header("retry-after")?.trim().parse().ok()
 }
 
-/// The time until the limit is reset, which is given in seconds since the epoch. `None` if that is over: then the clocks differ.
+/// Returns the time until the limit is reset, which is given in seconds since the epoch. `None` if that has passed: then the clocks differ.
 fn seconds_to_reset(answer: &Answer, now: i64) -> Option<u64> {
     let reset = answer.header("x-ratelimit-reset").or_else(|| answer.header("ratelimit-reset"))?;
     let reset: i64 = reset.trim().parse().ok()?;

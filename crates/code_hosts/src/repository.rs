@@ -1,4 +1,4 @@
-//! A repository as a host describes it, and the checks of what the host says.
+//! A repository as a host describes it, and the checks of that description.
 
 use contract::RepositoryAddress;
 use jiff::Timestamp;
@@ -17,13 +17,13 @@ pub struct RemoteRepository {
     /// Address for `git clone`: https, or http if the API of the host is an http address; no credentials are in it. For the kind
     /// `list` the address as the settings have it.
     pub clone_url: String,
-    /// Whether it is a fork. GitLab says so only with a token.
+    /// `true` if it is a fork. GitLab reports this only with a token.
     pub is_fork: bool,
-    /// Whether it is archived.
+    /// `true` if it is archived.
     pub is_archived: bool,
     /// Its topics.
     pub topics: Vec<String>,
-    /// When it was last pushed to, or changed in another way where the host does not tell these apart.
+    /// Time of the last push, or of the last change of any kind where the host does not distinguish them.
     pub pushed_at: Option<Timestamp>,
 }
 
@@ -32,10 +32,10 @@ pub struct RemoteRepository {
 pub struct Listing {
     /// The repositories, in the order of the host; each once.
     pub repositories: Vec<RemoteRepository>,
-    /// Whether the host was read to the end, and listed as many repositories as it counts. If not, a repository that is missing
-    /// here may still exist.
+    /// `true` if the host was read to the end, and listed as many repositories as it counts. If not, a repository that is missing here may
+    /// still exist.
     pub complete: bool,
-    /// Why it is not complete, and how many entries were left out because they cannot be used.
+    /// The reason why it is not complete, and the number of entries that were omitted because they cannot be used.
     pub note: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
     pub(crate) pushed_at: Option<String>,
 }
 
-/// The fields of a repository that are read of GitHub's API, which Gitea's follows.
+/// The fields of a repository that are read from GitHub's API, which Gitea follows.
 #[derive(Deserialize)]
 pub(crate) struct GithubRepository {
     full_name: String,
@@ -65,13 +65,13 @@ pub(crate) struct GithubRepository {
 }
 
 impl GithubRepository {
-    /// The entry of GitHub, where null is the time of a repository to which nobody has pushed.
+    /// Returns the entry of GitHub, where the time of a repository without any push is null.
     pub(crate) fn by_push(self) -> Entry {
         let time = self.pushed_at.clone();
         self.entry(time)
     }
 
-    /// The entry of Gitea, which tells no pushes.
+    /// Returns the entry of Gitea, which does not report pushes.
     pub(crate) fn by_update(self) -> Entry {
         let time = self.updated_at.clone();
         self.entry(time)
@@ -90,7 +90,7 @@ impl GithubRepository {
 }
 
 impl Entry {
-    /// The repository, unless its name or its address cannot be used. Of the other fields, only what is well-formed is kept.
+    /// Returns the repository, unless its name or its address is unusable. Of the other fields, only well-formed values are kept.
     pub(crate) fn checked(self, allows_http: bool) -> Option<RemoteRepository> {
         if !is_full_name(&self.full_name) || !is_clone_url(&self.clone_url, allows_http) {
             return None;
@@ -109,7 +109,7 @@ impl Entry {
     }
 }
 
-/// Whether a host may give out this address. `http` is for hosts on this machine, whose API has no certificate either.
+/// Returns `true` if a host may give out this address. `http` is for hosts on this machine, whose API has no certificate either.
 fn is_clone_url(text: &str, allows_http: bool) -> bool {
     let Some(Ok(address)) = RepositoryAddress::parse(text) else { return false };
     let is_allowed = address.scheme() == "https" || (allows_http && address.scheme() == "http");

@@ -42,7 +42,7 @@ pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answe
     Answer { status, headers, body: body.as_bytes().to_vec() }
 }
 
-/// What `host`, whose API is at `root`, says with this answer to `url`.
+/// Returns the result of `host`, whose API is at `root`, for this answer to `url`.
 pub(crate) fn read(
     host: &dyn CodeHost,
     (root, url): (&str, &str),

@@ -25,7 +25,7 @@ pub struct Source {
     pub(crate) filter: Filter,
 }
 
-/// Where the repositories of a source are listed.
+/// The origin of a source's list of repositories.
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
     /// By the API of a host.
@@ -42,31 +42,31 @@ pub(crate) struct Api {
 }
 
 impl Source {
-    /// Its name in the settings.
+    /// Returns its name in the settings.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> SourceKind {
         self.settings.kind
     }
 
-    /// Its conditions on repositories.
+    /// Returns its conditions on repositories.
     #[must_use]
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// The project that gets a repository; `None` if no id can be made of the repository's names.
+    /// Returns the project that gets a repository; `None` if no id can be made from the repository's names.
     #[must_use]
     pub fn project(&self, repository: &RemoteRepository) -> Option<ProjectId> {
         project_of(self.settings.project.as_deref(), &repository.full_name)
     }
 
-    /// The file with its token.
+    /// Returns the file with its token.
     #[must_use]
     pub fn token_file(&self) -> Option<&Path> {
         self.settings.token_file.as_deref()

@@ -14,7 +14,7 @@ pub struct RepositoryAddress(String);
 /// Protocols by which a repository is fetched, with their default ports.
 const SCHEMES: [(&str, &str); 4] = [("https", "443"), ("http", "80"), ("ssh", "22"), ("file", "")];
 
-/// What stands between the path of a repository and that of a folder in it.
+/// Separates the path of a repository from that of a folder in it.
 const FOLDER_MARK: &str = "//";
 
 /// Longest address in bytes: it is stored in indexes.
@@ -24,7 +24,7 @@ impl RepositoryAddress {
     /// Reads an address. `None` if the text does not look like one, but like a path or a name.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// A sentence that describes the problem.
     #[must_use]
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
         Self::parse_prefix(text).map(|parsed| {
@@ -36,10 +36,10 @@ impl RepositoryAddress {
         })
     }
 
-    /// As [`Self::parse`], for the beginning of addresses, which may also be a host, such as `https://github.com`.
+    /// Like [`Self::parse`], for the beginning of addresses, which may also be a host, such as `https://github.com`.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// See [`Self::parse`].
     #[must_use]
     pub fn parse_prefix(text: &str) -> Option<Result<Self, String>> {
         if let Some((scheme, rest)) = text.split_once("://") {
@@ -51,19 +51,19 @@ impl RepositoryAddress {
         is_scp_like.then(|| canonical("ssh", &format!("{host}/{}", path.trim_start_matches('/'))))
     }
 
-    /// The address as text, the form in which it is stored.
+    /// Returns the address as text, the form in which it is stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The protocol: https, http, ssh or file.
+    /// Returns the protocol: https, http, ssh or file.
     #[must_use]
     pub fn scheme(&self) -> &str {
         self.0.split_once("://").map_or("", |(scheme, _)| scheme)
     }
 
-    /// The host with the port, as far as that is not the default one; empty for a file.
+    /// Returns the host with the port, unless the port is the default one; empty for a file.
     #[must_use]
     pub fn host(&self) -> &str {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
@@ -71,14 +71,14 @@ impl RepositoryAddress {
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
 
-    /// The path with the leading `/`; empty for a host alone.
+    /// Returns the path with the leading `/`; empty for a host alone.
     #[must_use]
     pub fn path(&self) -> &str {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.find('/').map_or("", |slash| &rest[slash..])
     }
 
-    /// The address of the whole repository.
+    /// Returns the address of the whole repository.
     #[must_use]
     pub fn repository(&self) -> Self {
         let path = self.path();
@@ -86,13 +86,13 @@ impl RepositoryAddress {
         Self(self.0[..self.0.len() - folder_bytes].to_owned())
     }
 
-    /// The path of the folder in the repository, without slashes at the ends; empty for the whole repository.
+    /// Returns the path of the folder in the repository, without slashes at the ends; empty for the whole repository.
     #[must_use]
     pub fn folder(&self) -> &str {
         self.path().split_once(FOLDER_MARK).map_or("", |(_, folder)| folder)
     }
 
-    /// The directory that the address of a file names.
+    /// Returns the directory that the address of a file names.
     #[must_use]
     pub fn local_directory(&self) -> Option<&str> {
         let path = self.path();
@@ -100,7 +100,7 @@ impl RepositoryAddress {
             .then(|| path.split_once(FOLDER_MARK).map_or(path, |(directory, _)| directory))
     }
 
-    /// The last part of the path, which names the repository in answers.
+    /// Returns the last part of the path, which names the repository in answers.
     #[must_use]
     pub fn name(&self) -> &str {
         let path = self.path();
@@ -108,7 +108,7 @@ impl RepositoryAddress {
         name.strip_suffix(".git").unwrap_or(name)
     }
 
-    /// Whether this is the address `prefix`, or one of a repository below it.
+    /// Checks whether this is the address `prefix`, or one of a repository below it.
     #[must_use]
     pub fn is_within(&self, prefix: &Self) -> bool {
         self.0.strip_prefix(&prefix.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -121,7 +121,7 @@ impl fmt::Display for RepositoryAddress {
     }
 }
 
-/// The canonical form of an address.
+/// Converts an address to its canonical form.
 fn canonical(scheme: &str, rest: &str) -> Result<RepositoryAddress, String> {
     let scheme = scheme.to_ascii_lowercase();
     let Some((_, default_port)) = SCHEMES.iter().find(|(known, _)| *known == scheme) else {
@@ -162,15 +162,15 @@ fn canonical(scheme: &str, rest: &str) -> Result<RepositoryAddress, String> {
     Ok(RepositoryAddress(address))
 }
 
-/// Whether a path may mean another one to a host than it says: encoded dots and slashes, and `..;` for some servers. Of encoded
-/// characters only the space is in use.
+/// Checks whether a host may read a path as another one, because of encoded dots and slashes, or `..;` on some servers. The only encoded
+/// character that is accepted is the space.
 fn has_hidden_parts(rest: &str, scheme: &str) -> bool {
     let may_encode = matches!(scheme, "http" | "https");
     let plain = if may_encode { rest.replace("%20", "") } else { rest.to_owned() };
     plain.contains(['%', ';'])
 }
 
-/// The user, host and port of an address.
+/// Converts the user, host and port of an address.
 fn canonical_authority(authority: &str, scheme: &str, default_port: &str) -> Result<String, String> {
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -211,7 +211,7 @@ fn canonical_authority(authority: &str, scheme: &str, default_port: &str) -> Res
     Ok(format!("{user}{}{port}", host.to_ascii_lowercase()))
 }
 
-/// Whether a text is a plain name, which programs cannot take for an option.
+/// Checks whether a text is a plain name, which programs cannot mistake for an option.
 fn is_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
     !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(is_plain)

@@ -1,10 +1,9 @@
-//! Which files are archives that can be indexed as a repository.
+//! Names of archives that can be indexed as a repository.
 
-/// How the names of archives end.
+/// Extensions of archives.
 const ENDINGS: [&str; 5] = [".tar.gz", ".tgz", ".tar.zst", ".tar", ".zip"];
 
-/// Whether the last part of a path is the name of an archive that can be indexed, in any case. Only the disk says whether it is a
-/// file.
+/// Checks whether the last part of a path is the name of an archive that can be indexed, in any case. It may still be a folder on disk.
 #[must_use]
 pub fn has_archive_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().as_bytes();

@@ -10,9 +10,9 @@ pub const MILLIS_MAX: i64 = 253_402_300_799_999;
 
 /// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
-    /// The current instant of a monotonic clock, for measuring durations.
+    /// Returns the current instant of a monotonic clock, for measuring durations.
     fn instant(&self) -> Instant {
         Instant::now()
     }
@@ -36,7 +36,7 @@ pub struct FixedClock {
 }
 
 impl FixedClock {
-    /// A clock at `millis` milliseconds since the epoch.
+    /// Creates a clock at `millis` milliseconds since the epoch.
     #[must_use]
     pub fn at_millis(millis: i64) -> Self {
         Self { millis: AtomicI64::new(millis) }

@@ -1,6 +1,6 @@
-//! What an answer covers: where it looked, which files of it are not indexed, and whether what was asked occurs in one of them.
+//! The coverage of an answer: the searched repositories, their files that are not indexed, and those with sought texts in them.
 //!
-//! The one value behind every sentence about files that are left out: each surface shows [`Coverage::sentence`].
+//! Every sentence about files that are not indexed comes from this one value: each surface shows [`Coverage::sentence`].
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{echo_within, escaped_line};
 
 /// Most repositories, files and places that are named.
 pub const COVERAGE_NAMES_MAX: usize = 3;
-/// Characters of what was asked that a sentence quotes.
+/// Most characters of a sought text that a sentence quotes.
 const SOUGHT_CHARS_MAX: usize = 80;
 /// Characters of a commit that a sentence shows.
 const COMMIT_CHARS: usize = 8;
@@ -96,13 +96,13 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Coverage {
-    /// Returns whether something that was asked occurs in a file that is not indexed.
+    /// Returns `true` if a sought text occurs in a file that is not indexed.
     #[must_use]
     pub fn has_occurrences(&self) -> bool {
         self.left_out.as_ref().is_some_and(|left_out| !left_out.occurrences.is_empty())
     }
 
-    /// Returns the whole value as one line of text: where was searched, then what is left out.
+    /// Returns the whole value as one line of text: first what was searched, then what is not indexed.
     #[must_use]
     pub fn sentence(&self) -> String {
         let parts = [self.searched_sentence(), self.left_out_sentence()];
@@ -118,7 +118,7 @@ impl Coverage {
         }
     }
 
-    /// Returns what is left out as one or two sentences; `None` if nothing is.
+    /// Returns one or two sentences about files that are not indexed; `None` if there are no such files.
     #[must_use]
     pub fn left_out_sentence(&self) -> Option<String> {
         let left_out = self.left_out.as_ref()?;
@@ -162,7 +162,7 @@ impl SearchedRepository {
 }
 
 impl LeftOut {
-    /// The names with their reasons; of more than three, the counts by reason first.
+    /// Lists the names with their reasons; if there are more than three, the counts by reason first.
     fn listed(&self) -> String {
         let is_whole = self.examples.len() as u64 == self.count;
         let named = |example: &LeftOutFile| match is_whole {
@@ -183,7 +183,7 @@ impl LeftOut {
         }
     }
 
-    /// "`X` occurs in it", or in which of the files.
+    /// Returns "`X` occurs in it", or the names of the files in which it occurs.
     fn occurs(&self) -> Option<String> {
         let first = self.occurrences.first()?;
         let text = echo_within(&first.text, SOUGHT_CHARS_MAX);
@@ -208,7 +208,7 @@ impl LeftOutFile {
     }
 }
 
-/// A reason as people read it.
+/// Returns a reason in words.
 fn in_words(reason: &str) -> String {
     match reason {
         "not_utf8" => "unknown encoding".to_owned(),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_left_out_says_where_was_searched() {
+    fn the_searched_repositories_are_named_if_nothing_is_left_out() {
         let whole = Coverage { left_out: None, ..coverage(LeftOut::default()) };
         assert_eq!(whole.sentence(), "Searched shop (214 files, commit 1a2b3c4d).");
         assert_eq!(Coverage::default().sentence(), "");

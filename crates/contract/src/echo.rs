@@ -5,14 +5,14 @@ use super::escaped_line;
 /// Maximum number of characters that an answer quotes of a wrong value.
 pub const ECHO_CHARS_MAX: usize = 200;
 
-/// `text` on one line, with hidden characters escaped as `\u{…}`, truncated to [`ECHO_CHARS_MAX`] characters. A truncated text
-/// is followed by `…` and its length in characters.
+/// Returns `text` on one line, with hidden characters escaped as `\u{…}`, truncated to [`ECHO_CHARS_MAX`] characters. A truncated text is
+/// followed by `…` and its length in characters.
 #[must_use]
 pub fn echo(text: &str) -> String {
     echo_within(text, ECHO_CHARS_MAX)
 }
 
-/// As [`echo`], truncated to `chars_max` characters.
+/// Like [`echo`], truncated to `chars_max` characters.
 #[must_use]
 pub fn echo_within(text: &str, chars_max: usize) -> String {
     let (start, rest) = split_at_char(text, chars_max);
@@ -25,7 +25,7 @@ pub fn echo_within(text: &str, chars_max: usize) -> String {
     format!("{start}… ({} characters)", text.chars().count())
 }
 
-/// `text` truncated to `chars_max` characters and then followed by `…`; line breaks are kept.
+/// Truncates `text` to `chars_max` characters and then appends `…`; line breaks are kept.
 #[must_use]
 pub fn truncate_chars(text: String, chars_max: usize) -> String {
     match split_at_char(&text, chars_max) {

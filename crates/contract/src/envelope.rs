@@ -114,7 +114,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning without details.
+    /// Creates a warning without details.
     #[must_use]
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), details: None }
@@ -122,7 +122,7 @@ impl Warning {
 }
 
 impl Meta {
-    /// Metadata with only the required fields; `ts` is the time of the answer.
+    /// Creates metadata with only the required fields; `ts` is the time of the answer.
     #[must_use]
     pub fn new(ts: String) -> Self {
         Self {
@@ -143,19 +143,19 @@ impl Meta {
 }
 
 impl Envelope {
-    /// The envelope of a result.
+    /// Creates the envelope of a result.
     #[must_use]
     pub fn success(result: Value, meta: Meta) -> Self {
         Self { ok: true, result: Some(result), error: None, run_id: None, meta }
     }
 
-    /// The same envelope with the id of a launch run, if there is one.
+    /// Returns the same envelope with the id of a launch run, if there is one.
     #[must_use]
     pub fn with_run_id(self, run_id: Option<String>) -> Self {
         Self { run_id, ..self }
     }
 
-    /// The envelope of an error.
+    /// Creates the envelope of an error.
     #[must_use]
     pub fn failure(fault: &Fault, meta: Meta) -> Self {
         Self { ok: false, result: None, error: Some(ErrorBody::from(fault)), run_id: None, meta }
@@ -168,7 +168,7 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 const TEXT_CHARS_MAX: usize = 2000;
 
 impl From<&Fault> for ErrorBody {
-    /// The public part of a fault, with truncated texts, so that no answer grows with its request.
+    /// Returns the public part of a fault, with truncated texts, so that no answer grows with its request.
     fn from(fault: &Fault) -> Self {
         let mut details = fault.details.clone();
         details.as_mut().into_iter().for_each(truncate_texts);

@@ -19,7 +19,7 @@ pub struct ErrorInfo {
     /// JSON-RPC error code, for codes of refused calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<i32>,
-    /// Whether the same call can succeed later unchanged; a [`Fault`] can override this.
+    /// `true` if the same call can succeed later unchanged; a [`Fault`] can override this.
     pub retryable: bool,
     /// The meaning of the code.
     pub meaning: &'static str,
@@ -37,7 +37,7 @@ macro_rules! error_codes {
             /// All codes, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The row of the table for this code.
+            /// Returns the row of the table for this code.
             #[must_use]
             pub fn info(self) -> ErrorInfo {
                 match self {
@@ -47,13 +47,13 @@ macro_rules! error_codes {
                 }
             }
 
-            /// The code with this name.
+            /// Returns the code with this name.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|code| code.as_str() == name)
             }
 
-            /// The code, as sent to clients.
+            /// Returns the code, as sent to clients.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $wire,)* }
@@ -97,7 +97,7 @@ error_codes! {
     Internal "INTERNAL" 500 None, false, "A defect of the server; the log has more.";
 }
 
-/// The whole table, as published.
+/// Returns the whole table, as published.
 #[must_use]
 pub fn error_table() -> Vec<ErrorInfo> {
     ErrorCode::ALL.iter().map(|code| code.info()).collect()
@@ -114,22 +114,22 @@ impl fmt::Display for ErrorCode {
 pub struct Fault {
     /// The error code.
     pub code: ErrorCode,
-    /// What happened, for people. Never contains SQL, a stack trace, or a server path that the caller did not send.
+    /// The message for people. Never contains SQL, a stack trace, or a server path that the caller did not send.
     pub message: String,
     /// One sentence that says what to do.
     pub hint: Option<String>,
-    /// What to do, for a caller on this machine; may contain paths of this machine. Never sent to remote callers.
+    /// The hint for a caller on this machine; may contain paths of this machine. Never sent to remote callers.
     pub local_hint: Option<String>,
     /// Structured details.
     pub details: Option<Value>,
-    /// Whether the same call can succeed later unchanged.
+    /// `true` if the same call can succeed later unchanged.
     pub retryable: bool,
     /// The cause, for the log only.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
-    /// A fault without hint and details, retryable if its code is.
+    /// Creates a fault without hint and details, retryable if its code is.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -142,7 +142,7 @@ impl Fault {
         }
     }
 
-    /// An `INTERNAL` fault: `context` says what failed; the source is for the log.
+    /// Creates an `INTERNAL` fault: `context` says what failed; the source is for the log.
     pub fn internal(context: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorCode::Internal, context)
             .with_source(source)

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// `text` with hidden characters escaped: control characters except newline and tab, invisible and reordering characters.
+/// Returns `text` with hidden characters escaped: control characters except newline and tab, invisible and reordering characters.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
@@ -27,7 +27,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// `text` with invisible and reordering characters escaped. Control characters are kept.
+/// Returns `text` with invisible and reordering characters escaped. Control characters are kept.
 #[must_use]
 pub fn escaped_invisible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
@@ -45,8 +45,7 @@ pub fn escaped_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The inverse of [`escaped`] and [`escaped_invisible`]: turns a file name of an answer back into the name on disk. `None`
-/// if nothing is escaped.
+/// Reverses [`escaped`] and [`escaped_invisible`]: turns a file name of an answer back into the name on disk. `None` if nothing is escaped.
 #[must_use]
 pub fn unescaped(text: &str) -> Option<String> {
     let mut unescaped = String::with_capacity(text.len());
@@ -73,8 +72,8 @@ pub fn unescaped(text: &str) -> Option<String> {
     (unescaped != text).then_some(unescaped)
 }
 
-/// Escapes invisible and reordering characters in the strings of `value`; returns whether there were any. Control characters
-/// are kept, because JSON escapes them.
+/// Escapes invisible and reordering characters in the strings of `value`; returns `true` if there were any. Control characters are kept,
+/// because JSON escapes them.
 pub fn escape_invisible(value: &mut Value) -> bool {
     match value {
         Value::String(text) if text.contains(is_invisible) => {
@@ -89,7 +88,7 @@ pub fn escape_invisible(value: &mut Value) -> bool {
     }
 }
 
-/// As [`escaped`], on one line, for paths and names.
+/// Like [`escaped`], on one line, for paths and names.
 #[must_use]
 pub fn escaped_line(text: &str) -> String {
     escaped(text).replace('\n', "\\n").replace('\t', " ")

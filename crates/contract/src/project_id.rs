@@ -26,7 +26,7 @@ pub struct ProjectIdError {
 }
 
 impl ProjectId {
-    /// The id of the workspace of calls that name no project.
+    /// Returns the id of the workspace of calls that do not name a project.
     #[must_use]
     pub fn default_workspace() -> Self {
         Self("default".into())
@@ -53,19 +53,19 @@ impl ProjectId {
         Ok(Self(text.into()))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id in answers: `None`, in JSON `null`, for the default workspace.
+    /// Returns the id in answers: `None`, in JSON `null`, for the default workspace.
     #[must_use]
     pub fn public(&self) -> Option<&str> {
         (&*self.0 != "default").then_some(&*self.0)
     }
 
-    /// Name of the project's Postgres schema: `project_` + id with `-` as `_`.
+    /// Returns the name of the project's Postgres schema: `project_` + id with `-` as `_`.
     ///
     /// Different ids have different names, because an id contains no `_`. At most 58 bytes, so Postgres does not truncate it.
     #[must_use]

@@ -64,7 +64,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The error code.
+    /// Returns the error code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -109,13 +109,13 @@ impl Refusal {
             )
             .with_hint("Wait as long as retryAfterMs says, or ask the operator for a higher limit."),
             Self::Disabled(reason) => Fault::new(self.code(), reason.clone()).with_hint(
-                "Whoever runs the server can enable it in the configuration; a limit of your own connection ends with it.",
+                "The operator can enable it in the configuration; a limit of your own connection ends with it.",
             ),
             Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
         }
     }
 
-    /// The message without the caller's values, for the second copy of the message in an answer.
+    /// Returns the message without the caller's values, for the second copy of the message in an answer.
     #[must_use]
     pub fn message_without_values(&self) -> String {
         match self {

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::echo;
 
-/// Why a text is rejected.
+/// The reason why a text is rejected.
 #[derive(Debug)]
 pub enum JsonRejection {
     /// It is not valid JSON.
@@ -29,7 +29,7 @@ impl fmt::Display for JsonRejection {
 /// Parses one JSON text.
 ///
 /// # Errors
-/// Why it is rejected.
+/// The reason why it is rejected.
 pub fn parse_unique(bytes: &[u8]) -> Result<Value, JsonRejection> {
     serde_json::from_slice::<UniqueValue>(bytes).map(|UniqueValue(value)| value).map_err(|error| {
         // Any JSON matches our type, so the only data error is the one that the visitor raises.

@@ -1,4 +1,4 @@
-//! The formats of documents, and how they are recognised.
+//! The formats of documents, and their detection.
 
 /// A format that [`extract`](crate::extract) reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ impl Format {
         Self::of_path(path).filter(|format| format.begins(bytes))
     }
 
-    /// Whether a file of this format can begin so.
+    /// Checks whether a file of this format can begin with these bytes.
     fn begins(self, bytes: &[u8]) -> bool {
         match self {
             Self::Pdf => {

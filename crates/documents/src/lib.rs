@@ -20,7 +20,7 @@ pub use format::Format;
 /// Increase when the same document yields another text. It is stored with an index, whose files are then read again.
 pub const EXTRACTION_VERSION: u32 = 2;
 
-/// Why there is no text.
+/// The reason why a document has no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unreadable {
     /// The document is damaged, or exceeds a limit once it is unpacked.

@@ -1,6 +1,6 @@
 //! A text while it is put together: bounded, without control characters, with a mark before each page.
 
-/// What the last line of a text says if the document has more.
+/// The last line of a text whose document has more.
 const CUT_MARK: &str = "[the rest is left out]";
 /// Longest mark of a page in characters, because a sheet can have any name.
 const MARK_CHARS_MAX: usize = 100;
@@ -10,19 +10,19 @@ const MARK_CHARS_MAX: usize = 100;
 pub(crate) struct Text {
     text: String,
     bytes_max: usize,
-    /// Whether something was left out because the limit was reached.
+    /// `true` if text was omitted because the limit was reached.
     is_cut: bool,
-    /// Whether it contains anything but marks and white space.
+    /// `true` if it contains anything but marks and white space.
     has_words: bool,
 }
 
 impl Text {
-    /// An empty text of at most `bytes_max` bytes, apart from the line that says that it was cut.
+    /// Creates an empty text of at most `bytes_max` bytes, apart from the line that says that it was cut.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { text: String::new(), bytes_max, is_cut: false, has_words: false }
     }
 
-    /// Whether the limit was reached, so that reading can stop.
+    /// Returns `true` if the limit was reached, so that reading can stop.
     pub(crate) fn is_full(&self) -> bool {
         self.is_cut
     }
@@ -95,7 +95,7 @@ impl Text {
         self.line();
     }
 
-    /// Whether nothing is on the current line.
+    /// Returns `true` if nothing is on the current line.
     pub(crate) fn is_at_line_start(&self) -> bool {
         self.text.is_empty() || self.text.ends_with('\n')
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_words_is_none() {
+    fn a_text_without_words_yields_nothing() {
         let mut text = Text::new(1000);
         text.page("page 1");
         text.push(" .\n");

@@ -1,8 +1,8 @@
 //! Embedding: texts to vectors.
 //!
-//! Indexing and search use the [`Embedder`] trait only. [`OnnxEmbedder`] runs a transformer on the
-//! CPU; [`StaticTable`] averages precomputed token vectors and is used by the benchmark only; [`StubEmbedder`] hashes words and needs no model,
-//! for tests. At install time, [`export`] converts a model's weights to the ONNX graph that it runs.
+//! Indexing and search use the [`Embedder`] trait only. [`OnnxEmbedder`] runs a transformer on the CPU; [`StaticTable`] averages
+//! precomputed token vectors and is used by the benchmark only; [`StubEmbedder`] hashes words and needs no model, for tests. At install
+//! time, [`export`] converts a model's weights to the ONNX graph that it runs.
 
 mod embedder;
 mod static_table;

@@ -25,13 +25,13 @@ pub struct ModelFiles {
     pub query_prefix: String,
     /// Text that the model expects before a passage.
     pub passage_prefix: String,
-    /// How the graph's output becomes one vector.
+    /// The way in which the graph's output becomes one vector.
     pub pooling: Pooling,
     /// BLAKE3 over graph and tokenizer.
     pub hash: [u8; 32],
 }
 
-/// How the output of a graph becomes one vector for each text.
+/// The way in which the output of a graph becomes one vector for each text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -64,7 +64,7 @@ impl ModelName {
         (!id.is_empty()).then(|| Self { id: id.to_owned(), precision })
     }
 
-    /// Whether it names the model `id` in `variant`.
+    /// Checks whether it names the model `id` in `variant`.
     #[must_use]
     pub fn matches(&self, id: &str, variant: &str) -> bool {
         self.id == id && self.precision.is_none_or(|precision| precision.as_str() == variant)
@@ -110,7 +110,7 @@ impl Precision {
     }
 }
 
-/// Whether a graph of `variant` would compute other vectors on this CPU than on others, unless exact arithmetic is requested.
+/// Checks whether a graph of `variant` would compute other vectors on this CPU than on others, unless exact arithmetic is requested.
 pub(super) fn needs_exact_int8(variant: &str) -> bool {
     variant == Precision::Int8.as_str() && !cpu_multiplies_int8()
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_may_say_the_graph() {
+    fn names_may_include_the_variant() {
         let name = ModelName::parse("m:fp32").unwrap();
         assert!(name.matches("m", "fp32") && !name.matches("m", "int8") && !name.matches("n", "fp32"));
         assert!(ModelName::parse("m").unwrap().matches("m", "int8"));

@@ -38,6 +38,7 @@ pub fn close(timeout: Duration) -> bool {
     loop {
         match INSIDE.try_write() {
             Ok(closed) => {
+                // The lock is never released, so that no thread enters the library again.
                 std::mem::forget(closed);
                 return true;
             }
@@ -50,7 +51,7 @@ pub fn close(timeout: Duration) -> bool {
 
 /// Loads the library once. A later call with another path gets the first library.
 ///
-/// Without an explicit load, `ort` looks for a library by itself and panics if there is none.
+/// Without an explicit load, `ort` looks for a library by itself and panics if it finds none.
 pub(super) fn load_library(path: &Path) -> Result<Environment, String> {
     let _inside = inside();
     let mut environment = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -133,6 +133,7 @@ impl OnnxEmbedder {
                     Err(RecvTimeoutError::Disconnected) => break Ok(()),
                 }
             };
+            // The scope waits for the workers, which would otherwise embed all remaining texts.
             stop.store(true, Ordering::Relaxed);
             outcome
         })

@@ -17,7 +17,7 @@ struct CacheState {
     by_use: BTreeMap<u64, QueryHash>,
 }
 
-/// Hash of the text, so that long queries take no more memory than short ones.
+/// Hash of the text, so that long queries take as little memory as short ones.
 type QueryHash = [u8; 32];
 
 impl QueryCache {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forgets_what_was_not_asked_for_longest() {
+    fn evicts_the_least_recently_used_query() {
         let cache = QueryCache::new(2);
         cache.insert("a", &[1.0]);
         cache.insert("b", &[2.0]);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_none_remembers_nothing() {
+    fn a_cache_of_size_zero_stores_nothing() {
         let cache = QueryCache::new(0);
         cache.insert("a", &[1.0]);
         assert_eq!(cache.get("a"), None);

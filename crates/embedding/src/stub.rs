@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_when_told_to() {
+    fn stops_when_cancelled() {
         let stub = StubEmbedder::new();
         let fault = stub.embed_passages(&["a".to_owned()], &|| true).unwrap_err();
         assert_eq!(fault.code, contract::ErrorCode::Cancelled);

@@ -1,8 +1,8 @@
 //! Colours source code in a separate process, because the grammars are C code and the texts are untrusted.
 //!
-//! As when files are indexed ([`parser`](crate::indexing::parser)), the process is this program in a hidden mode, which gives up
-//! access to files, network and other processes first. A text that crashes it, or takes too long, is shown without colours. Its
-//! answers are checked before they are used.
+//! As when files are indexed ([`parser`](crate::indexing::parser)), the process is this program in a hidden mode, which first gives up
+//! access to files, the network and other processes. A text that crashes it, or takes too long, is shown without colours. Its answers are
+//! checked before they are used.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ const ANSWER_PER_BYTE: usize = 16;
 const TIMEOUT: Duration = Duration::from_millis(1500);
 /// Processes at a time. They are kept for later requests.
 const PROCESSES_MAX: usize = 2;
-/// How long a request waits for one of them.
+/// The longest time that a request waits for one of them.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// A text to colour.
@@ -49,13 +49,13 @@ pub struct Highlighter {
 }
 
 impl Highlighter {
-    /// A highlighter without a process.
+    /// Creates a highlighter without a process.
     #[must_use]
     pub fn new(parsing: Parsing) -> Self {
         Self { parsing, idle: Mutex::default(), slots: Semaphore::new(PROCESSES_MAX) }
     }
 
-    /// The coloured parts of each text; none where that fails or takes too long.
+    /// Returns the coloured parts of each text; none for a text that fails or takes too long.
     pub async fn highlight(self: &Arc<Self>, texts: Vec<CodeText>) -> Vec<Vec<HighlightedSpan>> {
         let without = vec![Vec::new(); texts.len()];
         let Ok(Ok(_slot)) = tokio::time::timeout(WAIT, self.slots.acquire()).await else { return without };
@@ -102,7 +102,7 @@ impl Highlighter {
     }
 }
 
-/// Whether the spans are in order, do not overlap, and can be cut from the text.
+/// Returns whether the spans are in order, do not overlap, and can be cut from the text.
 fn are_parts_of(spans: &[HighlightedSpan], text: &str) -> bool {
     let mut end = 0;
     spans.iter().all(|span| {

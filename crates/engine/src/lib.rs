@@ -1,4 +1,4 @@
-//! Files to rows and questions to answers, over one project at a time; nothing here knows a transport.
+//! Indexes files and answers questions over one project at a time, independent of the transport.
 
 pub mod indexing;
 pub mod jobs;

@@ -94,7 +94,7 @@ pub struct App {
     pub connections: AtomicUsize,
     /// Number of running calls.
     pub calls: AtomicUsize,
-    /// When this process started.
+    /// Start time of this process.
     pub started: Instant,
     /// Fires when the process shuts down: running jobs go back to the queue.
     pub shutdown: CancellationToken,
@@ -102,11 +102,11 @@ pub struct App {
     pub worker: String,
     background: TaskTracker,
     program: PathBuf,
-    /// How repository files are parsed.
+    /// Settings for parsing repository files.
     pub parsing: Parsing,
     /// Colours the code on pages.
     pub highlighter: Arc<Highlighter>,
-    /// What files show to others, kept from one index run to the next.
+    /// The parts of files that others can see, kept from one index run to the next.
     pub interfaces: Interfaces,
     embedder: OnceCell<Arc<dyn Embedder>>,
     models: models::LoadedModels,
@@ -122,7 +122,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// Interval of checks that the embedded Postgres is running.
 const REVIVE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long a call waits for runtime files that this process installs: less than the time limit of a search.
+/// The time that a call waits for runtime files that this process installs: less than the time limit of a search.
 const INSTALLATION_WAIT: Duration = Duration::from_secs(5);
 
 struct Storage {
@@ -240,7 +240,7 @@ impl App {
             .await
     }
 
-    /// Whether the configured model is loaded.
+    /// Returns `true` if the configured model is loaded.
     #[must_use]
     pub fn has_embedder(&self) -> bool {
         self.embedder.initialized()
@@ -413,7 +413,7 @@ impl App {
         Ok(Storage { store: Store::new(database).with_disk_space(disk_space), _server: Some(server) })
     }
 
-    /// Makes calls that need runtime files wait until the returned guard is dropped, or say that they are being installed.
+    /// Makes calls that need runtime files wait until the returned guard is dropped, or answer that the files are being installed.
     pub async fn begin_installation(&self) -> RwLockWriteGuard<'_, ()> {
         self.installation.write().await
     }

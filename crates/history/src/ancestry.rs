@@ -1,4 +1,4 @@
-//! Where commits are in the history of HEAD.
+//! Positions of commits in the history of HEAD.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -9,8 +9,8 @@ use gix::ObjectId;
 use super::{History, Limits};
 
 impl History {
-    /// The position of each commit, given in hex, in the history of HEAD, newest first: 0 is HEAD. `None` for commits that are
-    /// not in it, or that the walk did not reach within the limits.
+    /// Returns the position of each commit, given in hex, in the history of HEAD, newest first: 0 is HEAD. `None` for commits that are not
+    /// in it, or that the walk did not reach within the limits.
     #[must_use]
     pub fn positions(&self, commits: &[&str], limits: &Limits) -> Vec<Option<u32>> {
         let ids: Vec<Option<ObjectId>> =

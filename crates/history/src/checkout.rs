@@ -50,7 +50,7 @@ fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The name, unless it leads out of its directory: untrusted trees may contain `..`.
+/// Returns the name, unless it leads out of its directory: untrusted trees may contain `..`.
 fn safe_name(name: Option<&str>) -> Option<&str> {
     let name = name?;
     let mut components = Path::new(name).components();

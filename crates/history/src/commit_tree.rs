@@ -18,8 +18,8 @@ use super::objects::{OBJECT_BYTES_MAX, ObjectReader};
 
 /// The files of one commit. Threads may share it.
 ///
-/// For mirrors of this program only, which nobody else writes: packs are mapped into memory, and truncating one would end this
-/// process. What the objects say is not trusted: their sizes are bounded, and names are those of entries, which lead nowhere.
+/// Only for mirrors that this program alone writes: packs are mapped into memory, and truncating one would kill this process. The content
+/// of objects is not trusted: sizes are bounded, and names are single path components that cannot lead out of the mirror.
 #[derive(Clone)]
 pub struct CommitTree {
     objects: Arc<ObjectPool>,
@@ -29,7 +29,7 @@ pub struct CommitTree {
 /// Readers of one object database, each used by one thread at a time, and folders that were read.
 struct ObjectPool {
     idle: Mutex<Vec<ObjectReader>>,
-    /// What further readers are made from.
+    /// Further readers are cloned from it.
     first: Mutex<ObjectReader>,
     /// The entries of folders, by the id of their tree: the files of a folder are looked up one after another.
     folders: Cache<ObjectId, Arc<[TreeEntry]>, EntryCount>,
@@ -59,10 +59,10 @@ struct TreeEntry {
     kind: TreeEntryKind,
 }
 
-/// The file in a mirror that says what it is of. A mirror without it is fetched anew.
+/// The file in a mirror that names its origin. A mirror without it is fetched anew.
 pub const MIRROR_FILE: &str = "pairofcleats";
 
-/// Has a mirror that could not be read fetched anew by the next run.
+/// Marks a mirror that could not be read, so that the next run fetches it anew.
 pub fn distrust_mirror(git_dir: &Path) {
     if let Err(error) = std::fs::remove_file(git_dir.join(MIRROR_FILE)) {
         tracing::warn!(%error, "a damaged mirror could not be marked");
@@ -116,7 +116,7 @@ impl CommitTree {
         Ok(Self { objects: Arc::new(objects), tree })
     }
 
-    /// The folder that contains everything.
+    /// Opens the folder that contains everything.
     ///
     /// # Errors
     /// If it cannot be read; `InvalidData` if it is too large or malformed.
@@ -153,7 +153,7 @@ impl CommitFolder {
                 return Err(malformed("the folder has too many entries"));
             }
             let name = OsString::from_vec(entry.filename.to_vec());
-            // What no work tree can contain is left out.
+            // Names that a work tree cannot have are skipped.
             if is_entry_name(&name) {
                 entries.push(TreeEntry { name, id: entry.oid.to_owned(), kind: entry.mode.kind() });
             }
@@ -171,7 +171,7 @@ impl CommitFolder {
         self.entries.get(place)
     }
 
-    /// The entries, up to `entries_max`, and whether these are all.
+    /// Returns the entries, up to `entries_max`, and `true` if these are all.
     #[must_use]
     pub fn entries(&self, entries_max: usize) -> (Vec<DirectoryEntry>, bool) {
         let kept = self.entries.iter().take(entries_max);
@@ -179,7 +179,7 @@ impl CommitFolder {
         (entries.collect(), self.entries.len() <= entries_max)
     }
 
-    /// The type of the entry `name`, or `None` if there is none.
+    /// Returns the type of the entry `name`, or `None` if there is no such entry.
     #[must_use]
     pub fn entry_kind(&self, name: &str) -> Option<EntryKind> {
         self.entry(OsStr::new(name)).map(|entry| kind(entry.kind))
@@ -197,7 +197,7 @@ impl CommitFolder {
         }
     }
 
-    /// The size of the file `name`, and in place of its time a number that differs for each content.
+    /// Returns the size of the file `name`, and in place of its time a number that differs for each content.
     ///
     /// # Errors
     /// `NotFound` if there is no such file; another error if its object cannot be read.
@@ -206,7 +206,7 @@ impl CommitFolder {
         self.objects.with(|reader| metadata(reader, entry.id))
     }
 
-    /// Reads the file at `path`, separated by `/`, if it has at most `bytes_max` bytes, and says what [`Self::metadata`] says of it.
+    /// Reads the file at `path`, separated by `/`, if it has at most `bytes_max` bytes, and returns its [`Self::metadata`] as well.
     pub fn read_with_metadata(
         &self,
         path: &str,
@@ -246,14 +246,14 @@ impl CommitFolder {
     }
 }
 
-/// The error for what is too large or malformed, and was so on the host. Any other error is damage of the mirror.
+/// Returns the error for an object that is too large or malformed, and was so on the host. Any other error is damage of the mirror.
 fn malformed(why: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, why)
 }
 
-/// The size of an object, and the beginning of its id in place of a time.
+/// Returns the size of an object, and the beginning of its id in place of a time.
 fn metadata(reader: &ObjectReader, id: ObjectId) -> std::io::Result<FileMetadata> {
-    // An object that is missing is damage, and not a file that is gone.
+    // A missing object is damage; the file itself is not gone.
     let bytes = reader.size(id).map_err(std::io::Error::other)?;
     let start: [u8; 8] = id.as_bytes()[..8].try_into().unwrap_or_default();
     Ok(FileMetadata { bytes, modified_ns: i64::from_be_bytes(start) })
@@ -268,7 +268,7 @@ fn kind(kind: TreeEntryKind) -> EntryKind {
     }
 }
 
-/// Whether a directory can have an entry of this name.
+/// Checks whether a directory can have an entry of this name.
 fn is_entry_name(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_repository = bytes.eq_ignore_ascii_case(b".git");

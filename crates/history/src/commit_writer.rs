@@ -1,5 +1,5 @@
-//! Writes files as the only commit of a new bare repository, without the `git` program: for what is indexed like a repository
-//! and is none. [`super::CommitTree`] reads it.
+//! Writes files as the only commit of a new bare repository, without the `git` program: for content other than a repository that is indexed
+//! like one. [`super::CommitTree`] reads it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,8 +24,8 @@ const COMMIT_REST: &str =
 /// A commit whose files come one after another, in any order. Their contents are written at once and the folders at the end, so
 /// that only paths are in memory.
 ///
-/// A path has parts that are not empty, separated by `/`. Of two entries with the same path, or of which one is a file where the
-/// other needs a folder, the later one counts.
+/// A path has non-empty parts, separated by `/`. If two entries have the same path, or one is a file where the other needs a folder, the
+/// later one counts.
 pub struct CommitWriter {
     git_dir: PathBuf,
     objects: PackWriter,
@@ -33,7 +33,7 @@ pub struct CommitWriter {
     folders: usize,
 }
 
-/// What is asked before each folder is written, and may end it.
+/// A check before each folder is written; an error ends the writing.
 type Check<'a> = &'a dyn Fn() -> io::Result<()>;
 
 /// A file or a link whose content is written.
@@ -65,25 +65,25 @@ impl CommitWriter {
         Ok(Self { git_dir: git_dir.to_owned(), objects, files: BTreeMap::new(), folders: 0 })
     }
 
-    /// The number of files and links.
+    /// Returns the number of files and links.
     #[must_use]
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether there is neither a file nor a link.
+    /// Checks whether there is neither a file nor a link.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The number of folders that the entries need; those of entries that were replaced count as well.
+    /// Returns the number of folders that the entries need; those of entries that were replaced count as well.
     #[must_use]
     pub fn folders(&self) -> usize {
         self.folders
     }
 
-    /// Adds a file with exactly these bytes. Returns whether it replaced other entries.
+    /// Adds a file with exactly these bytes. Returns `true` if it replaced other entries.
     ///
     /// # Errors
     /// Those of reading the content and of writing it.
@@ -92,7 +92,7 @@ impl CommitWriter {
         Ok(self.place(path, WrittenFile { kind: EntryKind::Blob, id }))
     }
 
-    /// Adds a symbolic link. Returns whether it replaced other entries.
+    /// Adds a symbolic link. Returns `true` if it replaced other entries.
     ///
     /// # Errors
     /// Those of writing it.
@@ -110,8 +110,8 @@ impl CommitWriter {
         file.is_some()
     }
 
-    /// Writes folders and commit; returns the commit in hex. A folder that contains everything else is left out, so that the paths
-    /// are those below it. `check` is called before each folder, of which there may be many.
+    /// Writes folders and commit; returns the commit in hex. If one folder contains everything, it is dropped, and the paths are relative
+    /// to it. `check` is called before each folder, because there may be many.
     ///
     /// # Errors
     /// Those of the file system, and of `check`.
@@ -126,7 +126,7 @@ impl CommitWriter {
         Ok(commit.to_string())
     }
 
-    /// Adds an entry, in place of those that cannot be beside it. Returns whether there were any.
+    /// Adds an entry, in place of those that cannot be beside it. Returns `true` if there were any.
     fn place(&mut self, path: &[u8], file: WrittenFile) -> bool {
         let before = self.files.len();
         for slash in path.find_iter("/") {
@@ -142,7 +142,7 @@ impl CommitWriter {
         replaced || self.files.len() <= before
     }
 
-    /// How many folders around `path` no entry has yet. Of all paths, one of its neighbours in their order shares most of them.
+    /// Counts the folders around `path` that no entry has yet. Of all paths, one of its neighbours in their order shares most of them.
     fn new_folders(&self, path: &[u8]) -> usize {
         let before = self.files.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(path))).next_back();
         let after = self.files.range::<[u8], _>((Bound::Included(path), Bound::Unbounded)).next();
@@ -155,11 +155,11 @@ impl CommitWriter {
         path.find_iter("/").count().saturating_sub(shared)
     }
 
-    /// The length of the folder that contains everything, with its slash; 0 if there is none.
+    /// Returns the length of the folder that contains everything, with its slash; 0 if there is no such folder.
     fn common_folder_len(&self) -> usize {
         let first_and_last = self.files.first_key_value().zip(self.files.last_key_value());
         let Some(((first, _), (last, _))) = first_and_last else { return 0 };
-        // The paths are sorted: what the first and the last one begin with, all do.
+        // The paths are sorted: a common prefix of the first and the last one is common to all.
         let folder = first.find_byte(b'/').map_or(&[][..], |slash| &first[..=slash]);
         if last.starts_with(folder) { folder.len() } else { 0 }
     }

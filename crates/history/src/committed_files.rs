@@ -27,19 +27,19 @@ impl History {
 }
 
 impl CommittedFiles<'_> {
-    /// Whether there is a file at `path`.
+    /// Checks whether there is a file at `path`.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         self.blobs.contains_key(path)
     }
 
-    /// The bytes of the file at `path`; `None` if there is none, if it has more than `bytes_max` bytes, or cannot be read.
+    /// Returns the bytes of the file at `path`; `None` if there is no such file, if it has more than `bytes_max` bytes, or cannot be read.
     #[must_use]
     pub fn read(&self, path: &str, bytes_max: usize) -> Option<Vec<u8>> {
         self.history.blob(*self.blobs.get(path)?, bytes_max).ok()?
     }
 
-    /// The paths of all files, sorted.
+    /// Returns the paths of all files, sorted.
     pub fn into_paths(self) -> impl Iterator<Item = String> {
         self.blobs.into_keys()
     }

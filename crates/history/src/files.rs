@@ -78,7 +78,7 @@ struct Walk<'a> {
     files_by_commit: HashMap<ObjectId, FileSet>,
     queued: u64,
     commits_seen: u64,
-    /// Whether some content could not be read.
+    /// `true` if some content could not be read.
     has_unreadable: bool,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns whether the walk is complete and could read everything.
+    /// Runs the walk; returns `true` if it is complete and could read everything.
     fn run(&mut self) -> gix::Result<bool> {
         let Some(head) = self.history.head_id() else { return Ok(true) };
         let tree = self.history.folder_tree(self.history.commit(head)?.tree)?;
@@ -212,7 +212,7 @@ impl<'a> Walk<'a> {
         Ok(Ok(()))
     }
 
-    /// The changes of a commit to these files, compared with a parent; without one, compared with the empty tree.
+    /// Returns the changes of a commit to these files, compared with a parent; without a parent, compared with the empty tree.
     fn changes(
         &self,
         parent: Option<ObjectId>,
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
         Ok(in_head.filter(|(file, _)| files.contains(*file)).collect())
     }
 
-    /// The numbers of added and deleted lines.
+    /// Returns the numbers of added and deleted lines.
     fn line_counts(&self, change: &Change) -> gix::Result<(u32, u32)> {
         if change.old == change.new || self.limits.churn_commits == 0 {
             return Ok((0, 0));

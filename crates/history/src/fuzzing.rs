@@ -75,8 +75,7 @@ fn encode_part(index: usize, content: &[u8]) -> Vec<u8> {
     [&[u8::try_from(index).unwrap_or(0)], length.as_slice(), content].concat()
 }
 
-/// Seeds: a repository with a mailmap and two commits of a file; the same with packed references; the same as a shallow
-/// clone.
+/// Returns seeds: a repository with a mailmap and two commits of a file; the same with packed references; the same as a shallow clone.
 pub fn repository_seeds() -> Vec<Vec<u8>> {
     let first_digit = |hex: &str| hex.as_bytes()[0] - b'0';
     let entry = |mode: &str, name: &str, hex: &str| {

@@ -63,7 +63,7 @@ impl GitDirectory {
     /// `may_read` returns false are not opened.
     ///
     /// # Errors
-    /// The reason why there is none.
+    /// The reason why there is no such directory.
     pub fn find(root: &Path, may_read: &dyn Fn(&Path) -> bool) -> Result<Self, NoHistory> {
         for work_tree in root.ancestors() {
             let Ok(folder) = Folder::open(work_tree) else { continue };
@@ -98,7 +98,7 @@ impl GitDirectory {
         Err(NoHistory::Absent)
     }
 
-    /// A bare repository, which has no work tree.
+    /// Opens a bare repository, which has no work tree.
     ///
     /// # Errors
     /// The reason why it cannot be read.
@@ -169,7 +169,7 @@ impl GitDirectory {
         self.common_dir_folder.read(path, bytes_max)
     }
 
-    /// Reads a file that this work tree has for itself, of at most `bytes_max` bytes.
+    /// Reads a file that belongs to this work tree alone, of at most `bytes_max` bytes.
     pub(super) fn read_own_file(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
         self.git_dir_folder.read(path, bytes_max)
     }
@@ -214,8 +214,8 @@ impl GitDirectory {
         refused("HEAD has too many symbolic references")
     }
 
-    /// Reads the commit of a reference, such as `refs/heads/main`; `None` if there is none. For an annotated tag that is not packed,
-    /// it is the id of the tag.
+    /// Reads the commit of a reference, such as `refs/heads/main`; `None` if there is no such reference. For an annotated tag that is not
+    /// packed, it is the id of the tag.
     ///
     /// # Errors
     /// The reason why it cannot be read.
@@ -282,7 +282,7 @@ impl GitDirectory {
     }
 }
 
-/// Whether a git directory is that of the submodule `work_tree`. It lies in `.git/modules` of a repository above, and its
+/// Checks whether a git directory is that of the submodule `work_tree`. It lies in `.git/modules` of a repository above, and its
 /// configuration names the work tree; without such a setting, it has the same relative path as the work tree.
 fn is_submodule(work_tree: &Path, git_dir: &Path, git_dir_folder: &Folder) -> bool {
     let modules: Vec<PathBuf> =
@@ -309,7 +309,7 @@ fn is_submodule(work_tree: &Path, git_dir: &Path, git_dir_folder: &Folder) -> bo
         .any(|(above, modules)| work_tree.strip_prefix(above).is_ok_and(|path| git_dir == modules.join(path)))
 }
 
-/// The value of `core.worktree` in a git configuration.
+/// Returns the value of `core.worktree` in a git configuration.
 fn configured_work_tree(text: &[u8]) -> Option<PathBuf> {
     let (mut in_core, mut work_tree) = (false, None);
     for line in text.lines().map(<[u8]>::trim_ascii) {
@@ -328,7 +328,7 @@ fn configured_work_tree(text: &[u8]) -> Option<PathBuf> {
     work_tree
 }
 
-/// The absolute path with `.` and `..` resolved, without access to the file system.
+/// Returns the absolute path with `.` and `..` resolved, without access to the file system.
 fn normalised(path: &Path) -> PathBuf {
     let mut normalised = PathBuf::new();
     for part in path.components() {
@@ -343,8 +343,7 @@ fn normalised(path: &Path) -> PathBuf {
     normalised
 }
 
-/// Whether the object library reads this directory in `objects`: `pack`, `info`, and loose objects by their first two
-/// digits.
+/// Checks whether the object library reads this directory in `objects`: `pack`, `info`, and loose objects by their first two digits.
 fn is_object_directory(name: &str) -> bool {
     matches!(name, "pack" | "info") || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

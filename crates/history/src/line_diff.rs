@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// The lines of a file without line ends. Changed line ends do not count as changes, because checkouts convert them.
+/// Returns the lines of a file without line ends. Changed line ends do not count as changes, because checkouts convert them.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -49,7 +49,7 @@ impl LineDiff {
         self.hunks.iter().map(|(old, _)| old.end - old.start).sum()
     }
 
-    /// Number of lines that both versions have.
+    /// Returns the number of lines that both versions have.
     pub(super) fn unchanged(&self) -> u32 {
         self.new_lines - self.added()
     }

@@ -1,10 +1,10 @@
-//! Which commit added each line of a text, as runs of consecutive lines of one commit.
+//! The commit that added each line of a text, as runs of consecutive lines of one commit.
 
 use serde::{Deserialize, Serialize};
 
 use super::repository::NAME_BYTES_MAX;
 
-/// Which commit added each line of a text.
+/// The commit that added each line of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineHistory {
     /// The different authors of the commits, by the names that the mailmap assigns.
@@ -36,7 +36,7 @@ pub struct LineRun {
 }
 
 impl LineCommit {
-    /// Its id, in hex.
+    /// Returns its id, in hex.
     #[must_use]
     pub fn hex(&self) -> String {
         platform::sha256::to_hex(&self.id)
@@ -44,19 +44,19 @@ impl LineCommit {
 }
 
 impl LineHistory {
-    /// The author of a commit of this history.
+    /// Returns the author of a commit of this history.
     #[must_use]
     pub fn author_of(&self, commit: &LineCommit) -> &str {
         self.authors.get(commit.author as usize).map_or("", String::as_str)
     }
 
-    /// The commit of a run of this history; `None` if its lines are not committed.
+    /// Returns the commit of a run of this history; `None` if its lines are not committed.
     #[must_use]
     pub fn commit_of(&self, run: &LineRun) -> Option<&LineCommit> {
         self.commits.get(run.commit? as usize)
     }
 
-    /// The different authors of the lines `first..=last`, 1-based, sorted.
+    /// Returns the different authors of the lines `first..=last`, 1-based, sorted.
     #[must_use]
     pub fn authors_of(&self, first: u32, last: u32) -> Vec<&str> {
         let runs = &self.runs[self.runs.partition_point(|run| run.last_line < first)..];
@@ -69,8 +69,8 @@ impl LineHistory {
         names
     }
 
-    /// Whether this is a value that [`History::line_history`](super::History::line_history) may return. Another process, or an
-    /// archive, may claim something else.
+    /// Checks whether this is a value that [`History::line_history`](super::History::line_history) may return. A value from another
+    /// process, or from an archive, need not be.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.authors.iter().all(|name| name.len() <= NAME_BYTES_MAX && !name.contains('\0'))

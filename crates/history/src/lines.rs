@@ -19,8 +19,8 @@ use super::{History, Limits};
 const RENAME_CANDIDATES_MAX: usize = 32;
 
 impl History {
-    /// Finds the commit that added each line of `text`, the content of `path` in the work tree, as `git blame` of HEAD does,
-    /// following renames. Lines that HEAD does not contain have none.
+    /// Finds the commit that added each line of `text`, the content of `path` in the work tree, as `git blame` of HEAD does, following
+    /// renames. Lines that HEAD does not contain have no commit.
     ///
     /// # Errors
     /// The reason why the commits, and so the authors, are unknown.
@@ -120,7 +120,7 @@ impl<'a> Blame<'a> {
         self.line_history().map(Ok)
     }
 
-    /// The lines as runs. Commits and authors are in the order of their first lines, so that the same blame is always the same
+    /// Returns the lines as runs. Commits and authors are in the order of their first lines, so that the same blame is always the same
     /// value.
     fn line_history(&self) -> gix::Result<LineHistory> {
         let mut found = LineHistory::default();
@@ -229,7 +229,7 @@ impl<'a> Blame<'a> {
         Ok(())
     }
 
-    /// The index of `path` in `paths`, after adding it if needed.
+    /// Returns the index of `path` in `paths`, after adding it if needed.
     fn follow(&mut self, path: BString) -> usize {
         if let Some(index) = self.paths.iter().position(|followed| followed.path == path) {
             return index;
@@ -238,8 +238,8 @@ impl<'a> Blame<'a> {
         self.paths.len() - 1
     }
 
-    /// The file that this commit renamed to the followed path: a deleted file with the same content, or else the
-    /// deleted file with the most lines in common, at least half of all.
+    /// Finds the file that this commit renamed to the followed path: a deleted file with the same content, or else the deleted file with
+    /// the most lines in common, at least half of all.
     fn renamed_from(
         &self,
         parent: ObjectId,
@@ -290,7 +290,7 @@ impl FollowedPath {
         Self { path, folders, entries: HashMap::new() }
     }
 
-    /// The blob at the path in a commit's tree; `None` if it is missing or not a regular file.
+    /// Returns the blob at the path in a commit's tree; `None` if it is missing or not a regular file.
     fn blob_in(&mut self, history: &History, tree: ObjectId) -> gix::Result<Option<ObjectId>> {
         let mut at = tree;
         let mut names = self.path.split(|byte| *byte == b'/').enumerate().peekable();

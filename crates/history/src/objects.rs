@@ -1,4 +1,4 @@
-//! Reads git objects, each within a limit of size.
+//! Reads git objects within a size limit.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -34,18 +34,18 @@ impl ObjectReader {
         Ok(Self { handle })
     }
 
-    /// The size of an object in bytes.
+    /// Returns the size of an object in bytes.
     pub(super) fn size(&self, id: ObjectId) -> gix::Result<u64> {
         let header = self.handle.try_header(&id)?.ok_or_else(|| object_error("is missing", id))?;
         Ok(header.size)
     }
 
-    /// The size of a tree in bytes.
+    /// Returns the size of a tree in bytes.
     pub(super) fn tree_size(&self, id: ObjectId) -> gix::Result<u64> {
         if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) { Ok(0) } else { self.size(id) }
     }
 
-    /// The bytes of a tree.
+    /// Returns the bytes of a tree.
     pub(super) fn tree(&self, id: ObjectId) -> gix::Result<Vec<u8>> {
         if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) {
             return Ok(Vec::new());
@@ -53,7 +53,7 @@ impl ObjectReader {
         self.object(id, gix::objs::Kind::Tree)
     }
 
-    /// The bytes of an object of this kind.
+    /// Returns the bytes of an object of this kind.
     pub(super) fn object(&self, id: ObjectId, kind: gix::objs::Kind) -> gix::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match self.handle.try_find(&id, &mut bytes)?.map(|found| found.kind) {
@@ -64,7 +64,7 @@ impl ObjectReader {
     }
 }
 
-/// The error for an object with this problem.
+/// Returns the error for an object with this problem.
 pub(super) fn object_error(problem: impl Display, id: ObjectId) -> gix::Error {
     gix::Error::from_error(std::io::Error::other(format!("object {id} {problem}")))
 }

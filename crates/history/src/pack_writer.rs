@@ -1,5 +1,5 @@
-//! Writes the objects of a new repository as one pack with its index. A file for each of them would cost far more than its content where
-//! there are very many small ones. Equal objects are written once, and none as the difference to another.
+//! Writes the objects of a new repository as one pack with its index. One file per object would cost far more than the content where there
+//! are many small objects. Equal objects are written once, and never as deltas.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use gix::ObjectId;
 use gix::hash::{Hasher, hasher};
 use gix::objs::{Kind, encode::loose_header};
 
-/// A content of at most so many bytes is hashed before it is compressed, so that another one like it costs nothing.
+/// Content of at most this size is hashed before it is compressed, so that duplicates cost nothing.
 const SMALL_BYTES: u64 = 64 << 10;
 /// The beginning of a pack; the number of its objects follows.
 const PACK_HEADER: &[u8] = b"PACK\0\0\0\x02";
@@ -38,7 +38,7 @@ struct Place {
 }
 
 impl PackWriter {
-    /// Begins a pack in a folder that exists and has none.
+    /// Begins a pack in an existing folder without a pack.
     pub(super) fn create(folder: &Path) -> io::Result<Self> {
         let file = File::create_new(folder.join(NEW_PACK))?;
         let mut file = BufWriter::new(file);
@@ -74,7 +74,7 @@ impl PackWriter {
         }
     }
 
-    /// Appends an object. If it is there already, or its content cannot be read, the pack stays as it was.
+    /// Appends an object. If it exists already, or its content cannot be read, the pack stays as it was.
     fn compress(&mut self, kind: Kind, bytes: u64, content: &mut dyn Read) -> io::Result<ObjectId> {
         let appended = self.append(kind, bytes, content);
         match appended {
@@ -143,11 +143,11 @@ impl PackWriter {
     }
 }
 
-/// Names that no reader of packs knows.
+/// File names that readers of packs ignore.
 const NEW_PACK: &str = "new-pack";
 const NEW_INDEX: &str = "new-index";
 
-/// The index of a pack, in its second version.
+/// Builds the index of a pack, in its second version.
 fn index(written: &HashMap<ObjectId, Place>, pack: ObjectId) -> io::Result<Vec<u8>> {
     let mut objects: Vec<(&ObjectId, &Place)> = written.iter().collect();
     objects.sort_unstable_by_key(|(id, _)| **id);
@@ -198,7 +198,7 @@ fn object_hasher(kind: Kind, bytes: u64) -> Hasher {
     hash
 }
 
-/// The kind and the size of an object as a pack has them: four bits of the size and then seven, the lowest first.
+/// Encodes the kind and the size of an object as in a pack: four bits of the size and then seven, the lowest first.
 fn entry_header(kind: Kind, bytes: u64) -> Vec<u8> {
     let number: u8 = match kind {
         Kind::Commit => 1,
@@ -223,7 +223,7 @@ fn wrong_size() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a content has another size than it was said to have")
 }
 
-/// Counts what is written, and sums it up.
+/// Counts and hashes everything that is written.
 struct CheckedWriter<'a> {
     inner: &'a mut BufWriter<File>,
     checksum: Crc,

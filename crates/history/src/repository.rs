@@ -126,7 +126,7 @@ impl FoundRepository {
         Ok(Self { git_directory, folder, head, shallow, objects })
     }
 
-    /// The bare repository at `git_dir`, a mirror of this program, at a commit. Paths are relative to `folder`, which is empty for
+    /// Opens the bare repository at `git_dir`, a mirror of this program, at a commit. Paths are relative to `folder`, which is empty for
     /// the whole repository.
     ///
     /// # Errors
@@ -138,25 +138,25 @@ impl FoundRepository {
         Ok(Self { git_directory, folder: folder.into(), head: Some(head), shallow, objects })
     }
 
-    /// The path of the root in the repository, without slashes at the ends.
+    /// Returns the path of the root in the repository, without slashes at the ends.
     #[must_use]
     pub fn folder(&self) -> String {
         self.folder.to_string()
     }
 
-    /// HEAD when the repository was found; `None` on a branch without commits.
+    /// Returns HEAD when the repository was found; `None` on a branch without commits.
     #[must_use]
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
     }
 
-    /// The git directory.
+    /// Returns the git directory.
     #[must_use]
     pub fn git_directory(&self) -> &GitDirectory {
         &self.git_directory
     }
 
-    /// The directory of objects, the only one that [`FoundRepository::open`] reads.
+    /// Returns the directory of objects, the only one that [`FoundRepository::open`] reads.
     #[must_use]
     pub fn objects(&self) -> &Folder {
         &self.objects
@@ -212,7 +212,7 @@ impl History {
         FoundRepository::find(root, &|_| true)?.open()
     }
 
-    /// Whether HEAD contains a file at `path`, relative to the root.
+    /// Checks whether HEAD contains a file at `path`, relative to the root.
     #[must_use]
     pub fn has_file(&self, path: &str) -> bool {
         let Some(head) = self.head_id() else { return false };
@@ -225,11 +225,11 @@ impl History {
         entry.is_ok_and(|entry| entry.is_some())
     }
 
-    /// The commit that an object in hex is or, if it is a tag, that it is of; `None` if that is no commit, or cannot be read.
+    /// Resolves an object in hex, a commit or a tag, to its commit; `None` if it does not lead to a commit, or cannot be read.
     #[must_use]
     pub fn peeled(&self, id: &str) -> Option<String> {
         let mut id = ObjectId::from_hex(id.as_bytes()).ok()?;
-        // Tags may be of tags.
+        // Tags may point to tags.
         for _ in 0..TAGS_MAX {
             let header = self.objects.handle.try_header(&id).ok()??;
             match header.kind {
@@ -299,7 +299,7 @@ impl History {
         Ok(Some(Commit { tree: commit.root_tree_id().to_owned(), parents, committed_s }))
     }
 
-    /// The author of a commit.
+    /// Returns the author of a commit.
     pub(super) fn author(&self, id: ObjectId) -> gix::Result<Author> {
         if let Some(cached) = self.authors.borrow().get(&id) {
             return Ok(cached.clone());
@@ -317,7 +317,7 @@ impl History {
         Ok(author)
     }
 
-    /// The name as a reference-counted text that equal names share.
+    /// Returns the name as a reference-counted text that equal names share.
     fn shared_name(&self, name: &str) -> Arc<str> {
         let mut names = self.names.borrow_mut();
         if let Some(shared) = names.get(name) {
@@ -328,7 +328,7 @@ impl History {
         name
     }
 
-    /// The entry at `path` below `tree`.
+    /// Returns the entry at `path` below `tree`.
     pub(super) fn entry(&self, tree: ObjectId, path: &BStr) -> gix::Result<Option<Entry>> {
         let mut entry = Entry { id: tree, mode: gix::objs::tree::EntryKind::Tree.into() };
         for name in path.split(|byte| *byte == b'/') {
@@ -343,7 +343,7 @@ impl History {
         Ok(Some(entry))
     }
 
-    /// The entry `name` of `tree`.
+    /// Returns the entry `name` of `tree`.
     pub(super) fn child(&self, tree: ObjectId, name: &BStr) -> gix::Result<Option<Entry>> {
         let data = self.objects.tree(tree)?;
         for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
@@ -355,7 +355,7 @@ impl History {
         Ok(None)
     }
 
-    /// The entry of the folder `path` in its parent tree; cached, because it is looked up for every commit and file.
+    /// Returns the entry of the folder `path` in its parent tree; cached, because it is looked up for every commit and file.
     pub(super) fn folder_in(&self, parent_tree: ObjectId, path: &BString) -> gix::Result<Option<Entry>> {
         let cached = |folders: &FolderCache| folders.by_path.get(path)?.get(&parent_tree).copied();
         if let Some(entry) = cached(&self.folders.borrow()) {
@@ -372,7 +372,7 @@ impl History {
         Ok(entry)
     }
 
-    /// The tree of the opened folder in a commit with the tree `root`.
+    /// Returns the tree of the opened folder in a commit with the tree `root`.
     pub(super) fn folder_tree(&self, root: ObjectId) -> gix::Result<Option<ObjectId>> {
         if self.folder.is_empty() {
             return Ok(Some(root));
@@ -383,8 +383,8 @@ impl History {
             .map(|entry| entry.id))
     }
 
-    /// The regular files that differ between two trees; `None` is the empty tree. Ends when `is_stopped` returns true,
-    /// because a few objects can describe billions of files.
+    /// Returns the regular files that differ between two trees; `None` is the empty tree. Ends when `is_stopped` returns true, because a
+    /// few objects can describe billions of files.
     ///
     /// # Errors
     /// Unreadable objects, too many changes, or a stop.
@@ -407,7 +407,7 @@ impl History {
         Ok(changes.into_files())
     }
 
-    /// The content of a blob; `None` if it is binary or has more than `bytes_max` bytes.
+    /// Returns the content of a blob; `None` if it is binary or has more than `bytes_max` bytes.
     pub(super) fn text(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
         /// As in git, a file is binary if there is a NUL among this many of its first bytes.
         const EXAMINED_BYTES: usize = 8000;
@@ -415,7 +415,7 @@ impl History {
         Ok(blob.filter(|bytes| !bytes[..bytes.len().min(EXAMINED_BYTES)].contains(&0)))
     }
 
-    /// The bytes of a blob; `None` if it has more than `bytes_max`.
+    /// Returns the bytes of a blob; `None` if it has more than `bytes_max`.
     pub(super) fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
         if self.objects.size(id)? > bytes_max as u64 {
             return Ok(None);

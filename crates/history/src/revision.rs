@@ -19,7 +19,7 @@ const PATTERNS_MAX: usize = 64;
 const PATTERN_BYTES_MAX: usize = 255;
 /// Memory of the compiled patterns in bytes; the most expensive ones that are allowed need less.
 const COMPILED_BYTES_MAX: usize = 64 << 20;
-/// What git forbids in names, without the wildcards `*` and `?`.
+/// Characters that git forbids in names, without the wildcards `*` and `?`.
 const FORBIDDEN: [char; 6] = [' ', '~', '^', ':', '[', '\\'];
 
 /// A branch or a tag, and the commit that it names.
@@ -27,9 +27,9 @@ const FORBIDDEN: [char; 6] = [' ', '~', '^', ':', '[', '\\'];
 pub struct Revision {
     /// The short name, such as `release/1.0`.
     pub name: String,
-    /// Whether it is a branch or a tag.
+    /// The kind, branch or tag.
     pub kind: RevisionKind,
-    /// The commit, in hex; of an annotated tag, the one that it is of.
+    /// The commit, in hex; of an annotated tag, the commit that it points to.
     pub commit: String,
 }
 
@@ -43,7 +43,7 @@ pub enum RevisionKind {
 }
 
 impl RevisionKind {
-    /// The kind as text: `branch` or `tag`.
+    /// Returns the kind as text: `branch` or `tag`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,23 +52,23 @@ impl RevisionKind {
         }
     }
 
-    /// Reads what [`Self::as_str`] returns.
+    /// Parses the text that [`Self::as_str`] returns.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Branch, Self::Tag].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// What a mirror has under the id of a revision's commit.
+/// The object that a mirror has under the id of a revision's commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundCommit {
     /// The commit, and its topmost folder.
     Readable,
-    /// An object of another kind: tags may be of files and folders.
+    /// An object of another kind: tags may point to files and folders.
     OtherObject,
     /// The commit, but it or its topmost folder is too large or malformed. Fetching it again changes nothing.
     Unreadable,
-    /// Nothing that can be read.
+    /// Nothing, or something that cannot be read.
     Missing,
 }
 
@@ -85,14 +85,14 @@ impl Revision {
     }
 }
 
-/// Whether the mirror has an object with this id that is not a commit.
+/// Checks whether the mirror has an object with this id that is not a commit.
 fn is_other_object(git_dir: &Path, id: &str) -> bool {
     let Ok(id) = ObjectId::from_hex(id.as_bytes()) else { return false };
     let Ok(reader) = ObjectReader::open(git_dir.join("objects")) else { return false };
     matches!(reader.handle.try_header(&id), Ok(Some(header)) if header.kind != Kind::Commit)
 }
 
-/// Patterns for short names of branches and tags: `*` stands for any characters, also for slashes, and `?` for one.
+/// Patterns for short names of branches and tags: `*` matches any characters, including slashes, and `?` matches one.
 #[derive(Debug, Clone, Default)]
 pub struct RevisionPatterns {
     texts: Vec<String>,
@@ -109,10 +109,10 @@ impl PartialEq for RevisionPatterns {
 impl Eq for RevisionPatterns {}
 
 impl RevisionPatterns {
-    /// Reads patterns; none are valid too, and match nothing.
+    /// Parses patterns; an empty list is valid too, and matches nothing.
     ///
     /// # Errors
-    /// A sentence that says which pattern cannot be used, and why.
+    /// A sentence with the pattern that cannot be used, and the reason.
     pub fn parse(patterns: &[String]) -> Result<Self, String> {
         if patterns.len() > PATTERNS_MAX {
             return Err(format!(
@@ -134,25 +134,25 @@ impl RevisionPatterns {
         Ok(Self { texts, compiled })
     }
 
-    /// Whether there are no patterns.
+    /// Checks whether there are no patterns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The patterns as they were given, each once.
+    /// Returns the patterns as they were given, each once.
     #[must_use]
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
 
-    /// Whether a pattern matches the short name.
+    /// Checks whether a pattern matches the short name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.compiled.is_match(name)
     }
 
-    /// The patterns that match the short name.
+    /// Returns the patterns that match the short name.
     pub fn matching<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         self.compiled.matches(name).into_iter().filter_map(|at| self.texts.get(at).map(String::as_str))
     }
@@ -181,7 +181,7 @@ fn check(pattern: &str) -> Result<(), String> {
     }
 }
 
-/// The regular expression of a pattern.
+/// Returns the regular expression of a pattern.
 fn expression(pattern: &str) -> String {
     let mut expression = String::from(r"(?s)\A");
     let mut previous = None;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_can_match_is_refused() {
+    fn patterns_that_match_no_name_are_refused() {
         let long = "a".repeat(256);
         for wrong in ["", &long, "-x", "a b", "a\n", "a\u{7f}", "a~1", "a^", "a:b", "[ab]", r"a\b"] {
             assert!(patterns(&["v*", wrong]).is_err(), "{wrong:?}");

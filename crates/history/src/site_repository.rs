@@ -1,7 +1,7 @@
-//! A bare repository that a program writes to by git's objects: files of a commit, trees with changed files, commits and branches.
+//! A bare repository that this program writes with git's objects: files of a commit, trees with changed files, commits and branches.
 //!
-//! The operator names the repository, so it is trusted as other programs of the operator are; what its objects say is not: sizes and
-//! counts are limited. No program is executed, no hook runs, and nothing that exists is changed: objects and one branch are added.
+//! The operator names the repository, so it is trusted like other programs of the operator; its objects are not: sizes and counts are
+//! limited. No program is executed, no hook runs, and nothing that exists is changed: only objects and one branch are added.
 
 mod changed_files;
 mod past;
@@ -24,20 +24,20 @@ use super::tree_edit::{DEPTH_MAX, Entry, FolderChange, Kind, read_tree, write_ch
 
 pub use changed_files::{ChangedFile, RootEntry};
 
-/// Most entries of a site: files, folders, links and submodules. Folders count each time that they are met, because a few trees that
-/// contain one another can stand for any number of folders.
+/// Most entries of a site: files, folders, links and submodules. Folders count each time they are visited, because a few trees that contain
+/// one another can represent any number of folders.
 const ENTRIES_MAX: usize = 200_000;
 /// Largest `packed-refs` that is read.
 const PACKED_REFS_BYTES_MAX: u64 = 64 << 20;
-/// Folders of loose branches that are looked through for a branch below a name.
+/// Most folders of loose branches that are searched for a branch below a name.
 const BRANCH_FOLDERS_MAX: usize = 1000;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a site repository cannot be used.
+/// The reason why a site repository cannot be used.
 #[derive(Debug)]
 pub enum SiteError {
-    /// The directory is no bare repository that can be read; the text says why.
+    /// The directory is not a bare repository that can be read, for this reason.
     NotRepository(String),
     /// An object is missing or malformed.
     Damaged(String),
@@ -79,11 +79,11 @@ pub struct NewCommit<'a> {
     pub tree: &'a str,
     /// The commit before.
     pub parent: &'a str,
-    /// Who made it.
+    /// The name of its author.
     pub name: &'a str,
-    /// The address of who made it.
+    /// The email address of its author.
     pub email: &'a str,
-    /// When, seconds since the epoch.
+    /// The time of the commit, seconds since the epoch.
     pub time_s: i64,
     /// Its message.
     pub message: &'a str,
@@ -96,7 +96,7 @@ pub enum BranchCreated {
     New,
     /// There is a branch of this name, at this commit.
     Exists(String),
-    /// There is a branch with this name, which lies above or below the new one: a repository cannot have both.
+    /// There is a branch whose name is a parent or a child of the new one: a repository cannot have both.
     Blocked(String),
 }
 
@@ -117,7 +117,7 @@ impl SiteRepository {
     /// Opens the bare repository in a directory.
     ///
     /// # Errors
-    /// [`SiteError::NotRepository`] if it is none.
+    /// [`SiteError::NotRepository`] if the directory is not one.
     pub fn open(git_dir: &Path) -> Result<Self, SiteError> {
         let refused = |why: &str| SiteError::NotRepository(why.to_owned());
         let directory = GitDirectory::bare(git_dir).map_err(|why| SiteError::NotRepository(reason(why)))?;
@@ -133,7 +133,7 @@ impl SiteRepository {
         Ok(Self { git_dir: git_dir.to_owned(), directory, reader })
     }
 
-    /// The commit of a branch; `None` if there is no such branch.
+    /// Returns the commit of a branch; `None` if there is no such branch.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -142,7 +142,7 @@ impl SiteRepository {
         self.directory.reference(&reference).map_err(|why| SiteError::NotRepository(reason(why)))
     }
 
-    /// The tree of a commit.
+    /// Returns the tree of a commit.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if there is no such commit.
@@ -153,7 +153,7 @@ impl SiteRepository {
         Ok(commit.tree().to_hex().to_string())
     }
 
-    /// When a commit was made, seconds since the epoch.
+    /// Returns the time of a commit, seconds since the epoch.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if there is no such commit.
@@ -164,7 +164,7 @@ impl SiteRepository {
         Ok(commit.committer().map_err(io::Error::other)?.seconds())
     }
 
-    /// The files of a tree. Links and submodules are left out.
+    /// Returns the files of a tree. Links and submodules are omitted.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`].
@@ -202,7 +202,7 @@ impl SiteRepository {
     /// Writes the tree that `base` becomes by these files, each with its path and whole content. Equal inputs give the same tree.
     ///
     /// # Errors
-    /// [`SiteError::Blocked`] if a path leads through something that is no folder, or to something that is no file.
+    /// [`SiteError::Blocked`] if a path leads through something other than a folder, or to something other than a file.
     pub fn write_tree(&self, base: &str, files: &[(&str, &[u8])]) -> Result<String, SiteError> {
         let objects = gix::odb::loose::Store::at(self.git_dir.join("objects"), gix::hash::Kind::Sha1);
         let write = |kind: ObjectKind, bytes: &[u8]| objects.write_buf(kind, bytes).map_err(not_written);
@@ -218,7 +218,7 @@ impl SiteRepository {
         Ok(tree.to_hex().to_string())
     }
 
-    /// As [`SiteRepository::files`], if all objects of the tree are there.
+    /// Like [`SiteRepository::files`], if all objects of the tree exist.
     ///
     /// # Errors
     /// As [`SiteRepository::files`]; [`SiteError::Damaged`] with an object that is missing.
@@ -230,7 +230,7 @@ impl SiteRepository {
         Ok(tree)
     }
 
-    /// The paths of the files in which two trees differ, sorted. A link or a submodule that differs counts as a file.
+    /// Returns the paths of the files in which two trees differ, sorted. A link or a submodule that differs counts as a file.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`] if they differ in more than `paths_max` paths, or in too many
@@ -310,12 +310,12 @@ impl SiteRepository {
         Ok(id.to_hex().to_string())
     }
 
-    /// The branch that keeps one of this name from existing: `launch` that of `launch/x`, and the other way round.
+    /// Returns the branch that prevents one of this name: `launch` conflicts with `launch/x`, and vice versa.
     ///
     /// # Errors
     /// If the branches cannot be read.
     pub fn conflicting_branch(&self, name: &str) -> Result<Option<String>, SiteError> {
-        // The shortest first: below a file, nothing can be looked up.
+        // Shortest first: nothing can be looked up below a file.
         for (end, _) in name.match_indices('/') {
             let above = name.get(..end).unwrap_or_default();
             if self.branch(above)?.is_some() {
@@ -328,7 +328,7 @@ impl SiteRepository {
         }
     }
 
-    /// A loose branch whose name begins with `name/`. Empty folders, which git leaves behind, are none.
+    /// Finds a loose branch whose name begins with `name/`. Empty folders, which git leaves behind, are not branches.
     fn loose_branch_below(&self, name: &str) -> Result<Option<String>, SiteError> {
         let branches = self.git_dir.join("refs/heads");
         let (mut open, mut looked_at) = (vec![branches.join(name)], 0);
@@ -358,7 +358,7 @@ impl SiteRepository {
         Ok(None)
     }
 
-    /// A packed branch whose name begins with `name/`.
+    /// Finds a packed branch whose name begins with `name/`.
     fn packed_branch_below(&self, name: &str) -> Result<Option<String>, SiteError> {
         let text = match self.directory.read_common_file("packed-refs", PACKED_REFS_BYTES_MAX) {
             Ok(text) => text,
@@ -386,7 +386,7 @@ impl SiteRepository {
         let path = self.git_dir.join("refs/heads").join(name);
         let folder = path.parent().unwrap_or(&self.git_dir).to_owned();
         fs::create_dir_all(&folder)?;
-        // Git passes over names that begin with a dot. A link to a complete file appears at once, and only if there is none yet.
+        // Git ignores names that begin with a dot. A link to a complete file appears at once, and only if the name is still free.
         static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
         let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!(".{}-{attempt}-{commit}", std::process::id()));
@@ -394,7 +394,7 @@ impl SiteRepository {
         file.write_all(format!("{}\n", object_id(commit)?).as_bytes())?;
         file.sync_all()?;
         let linked = fs::hard_link(&temporary, &path);
-        // What is left is no branch; whether there is one is decided already.
+        // A leftover file is not a branch; whether the branch was created is decided already.
         let _ = fs::remove_file(&temporary);
         match linked {
             Ok(()) => Ok(BranchCreated::New),
@@ -408,12 +408,12 @@ impl SiteRepository {
 }
 
 impl SiteTree {
-    /// The paths of all files, sorted.
+    /// Returns the paths of all files, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The content of a file; `None` if there is none, or if it is larger than 16 MiB or cannot be read.
+    /// Returns the content of a file; `None` if there is no such file, or if it is larger than 16 MiB or cannot be read.
     #[must_use]
     pub fn read(&self, path: &str) -> Option<Vec<u8>> {
         let id = *self.files.get(path)?;
@@ -425,7 +425,7 @@ impl SiteTree {
     }
 }
 
-/// The path of an entry below a folder; `None` if its name leads elsewhere or is not UTF-8.
+/// Returns the path of an entry below a folder; `None` if its name leads elsewhere or is not UTF-8.
 fn joined(folder: &str, entry: &Entry) -> Option<String> {
     let name = std::str::from_utf8(&entry.name).ok()?;
     let is_plain =
@@ -440,12 +440,12 @@ fn count_entry(entries_left: &mut usize) -> Result<(), SiteError> {
     Ok(())
 }
 
-/// The error of an object that could not be written: nothing is lost, and it may work later.
+/// Returns the error for an object that could not be written: nothing is lost, and a later attempt may succeed.
 fn not_written(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SiteError {
     SiteError::Io(io::Error::other(error))
 }
 
-/// Whether there is no folder at a path.
+/// Checks whether there is no folder at a path.
 fn is_no_folder(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -459,14 +459,14 @@ fn object_id(hex: &str) -> Result<ObjectId, SiteError> {
     }
 }
 
-/// A name or address for a commit, without what would end it.
+/// Returns a name or address for a commit, without the characters that would end it.
 fn plain(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
 }
 
 fn reason(why: NoHistory) -> String {
     match why {
-        NoHistory::Absent => "there is none".to_owned(),
+        NoHistory::Absent => "there is no repository".to_owned(),
         NoHistory::Refused(why) => why,
     }
 }

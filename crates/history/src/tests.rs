@@ -98,7 +98,7 @@ fn files(history: &History) -> FileHistories {
     found
 }
 
-/// The author of each line; `-` for none.
+/// Returns the author of each line; `-` for a line without an author.
 fn authors(history: &History, path: &str, text: &str) -> Option<Vec<String>> {
     let lines = history.line_history(path, text, &limits()).ok()?;
     assert!(lines.is_sound(), "{lines:?}");
@@ -280,7 +280,7 @@ fn a_detached_head_has_no_branch() {
     let detached = repo.open();
     assert_eq!(repo.head().unwrap().branch, None);
     assert_eq!(&*files(&detached).files["a.txt"].last_author, "Ann");
-    // A handle stays at the commit that it was opened at.
+    // A handle stays at the commit at which it was opened.
     assert_eq!(&*files(&history).files["a.txt"].last_author, "Bob");
     repo.git(&["checkout", "--quiet", "-b", "feature/x"]);
     assert_eq!(repo.head().unwrap().branch.as_deref(), Some("feature/x"));
@@ -303,7 +303,7 @@ fn a_merge_counts_where_it_differs_from_all_parents() {
     repo.write("both.txt", "main\n2\n3\n4\n5\n");
     repo.commit("Bob");
     repo.merge("Mia", &["side"]);
-    // A branch whose change the merge drops is no part of the file's history.
+    // A branch whose change the merge drops does not belong to the file's history.
     repo.git(&["checkout", "--quiet", "-b", "dropped"]);
     repo.write("dropped.txt", "other\n");
     repo.commit("Dan");

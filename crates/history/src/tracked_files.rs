@@ -1,7 +1,7 @@
 //! The files that git tracks, from the index of a work tree (`.git/index`): rules of `.gitignore` do not apply to them.
 //!
-//! Only names are read, and by a reader of our own: the file is that of an untrusted repository, and every number in it is checked.
-//! What cannot be read counts as empty, so that ignore rules apply as without git.
+//! Only names are read, by our own reader: the file belongs to an untrusted repository, and every number in it is checked. An index that
+//! cannot be read counts as empty, so that ignore rules apply as without git.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use super::GitDirectory;
 const INDEX_FILE: &str = "index";
 /// Largest index that is read: about half a million files.
 const INDEX_BYTES_MAX: u64 = 64 << 20;
-/// Most bytes of all names. Names of version 4 share beginnings, so that a small file may name much.
+/// Most bytes of all names. Names of version 4 share prefixes, so a small file may contain many long names.
 const NAMES_BYTES_MAX: usize = 128 << 20;
-/// Bytes of an entry before its object id, and where the mode is among them.
+/// Bytes of an entry before its object id, and the offset of the mode in them.
 const STAT_BYTES: usize = 40;
 const MODE_AT: usize = 24;
 /// The types of a file and of a submodule, in the mode. A folder of a sparse index is neither.
@@ -48,19 +48,19 @@ impl TrackedFiles {
         read().unwrap_or_default()
     }
 
-    /// Returns whether the folder at a path is that of a submodule.
+    /// Checks whether the folder at a path is that of a submodule.
     #[must_use]
     pub fn is_submodule(&self, folder: &str) -> bool {
         self.submodules.binary_search_by(|submodule| submodule.as_str().cmp(folder)).is_ok()
     }
 
-    /// Returns whether the file at a path, relative to the directory, is tracked.
+    /// Checks whether the file at a path, relative to the directory, is tracked.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         self.paths.binary_search_by(|tracked| tracked.as_str().cmp(path)).is_ok()
     }
 
-    /// Returns whether a tracked file is below the folder at a path.
+    /// Checks whether a tracked file is below the folder at a path.
     #[must_use]
     pub fn has_below(&self, folder: &str) -> bool {
         let prefix = format!("{folder}/");
@@ -69,7 +69,7 @@ impl TrackedFiles {
     }
 }
 
-/// The names of the files in an index that begin with `prefix`, without it; `None` if it is malformed, or its ids have another length.
+/// Returns the names in an index that begin with `prefix`, without it; `None` if it is malformed, or its ids have another length.
 fn names(index: &[u8], id_length: usize, prefix: &str) -> Option<TrackedFiles> {
     let version = number(index.strip_prefix(b"DIRC")?)?;
     let count = number(index.get(8..)?)?;
@@ -90,7 +90,7 @@ fn names(index: &[u8], id_length: usize, prefix: &str) -> Option<TrackedFiles> {
             _ => own_name(rest, head)?,
         };
         rest = rest.get(end..)?;
-        // Git sorts them; a split index has entries without a name.
+        // Git sorts the entries; a split index has entries without a name.
         if name.is_empty() || name < before {
             return None;
         }
@@ -109,15 +109,15 @@ fn names(index: &[u8], id_length: usize, prefix: &str) -> Option<TrackedFiles> {
     (rest.len() == id_length || is_extension).then_some(found)
 }
 
-/// The name of an entry whose head has `head` bytes, and where the next entry begins: NUL fills each up to a multiple of eight.
+/// Returns the name of an entry whose head has `head` bytes, and the offset of the next entry: NULs pad each to a multiple of eight.
 fn own_name(entry: &[u8], head: usize) -> Option<(Vec<u8>, usize)> {
     let name = entry.get(head..)?;
     let length = name.iter().position(|byte| *byte == 0)?;
     Some((name.get(..length)?.to_owned(), (head + length + 8) & !7))
 }
 
-/// The name of an entry of version 4, and where the next one begins: how many bytes to take from the end of the name before, and what to
-/// add.
+/// Returns the name of an entry of version 4, and the offset of the next one. The entry says how many bytes to remove from the end of the
+/// previous name, and what to append.
 fn shared_name(entry: &[u8], head: usize, before: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut taken, mut at) = (0_usize, head);
     loop {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_read_or_is_none_is_empty() {
+    fn forbidden_missing_and_irregular_indexes_are_empty() {
         let folder = repository("sha1");
         let root = folder.path().canonicalize().unwrap();
         assert_eq!(TrackedFiles::read(&root, &|_| false), TrackedFiles::default());
@@ -209,7 +209,7 @@ mod tests {
         let index = std::fs::read(folder.path().join(".git/index")).unwrap();
         assert_eq!(names(&index, 20, "").unwrap().paths.len(), 4);
         for length in 0..index.len() {
-            // Behind the entries are extensions, which are not read.
+            // The entries are followed by extensions, which are not read.
             let cut = names(&index[..length], 20, "");
             assert!(cut.is_none_or(|cut| cut.paths.len() == 4), "{length}");
         }

@@ -1,4 +1,4 @@
-//! Git trees as lists of entries: read, changed and written again byte for byte, apart from what was changed.
+//! Git trees as lists of entries: read, changed and written again byte for byte, apart from the changes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ pub(super) const DEPTH_MAX: usize = 64;
 /// Length of an id in a tree.
 const ID_BYTES: usize = 20;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A folder.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What it is.
+    /// Returns its kind.
     pub(super) fn kind(&self) -> Kind {
         match self.mode.as_slice() {
             b"40000" | b"040000" => Kind::Folder,
@@ -53,12 +53,12 @@ impl Entry {
         }
     }
 
-    /// The mode with six digits, as programs show it.
+    /// Returns the mode with six digits, as programs show it.
     pub(super) fn shown_mode(&self) -> String {
         format!("{:0>6}", String::from_utf8_lossy(&self.mode))
     }
 
-    /// The name as git sorts it: that of a folder as if it ended with a slash.
+    /// Returns the key by which git sorts the name: that of a folder ends with a slash.
     fn order(&self) -> Vec<u8> {
         let mut name = self.name.clone();
         if self.kind() == Kind::Folder {
@@ -87,7 +87,7 @@ pub(super) fn read_tree(reader: &ObjectReader, id: ObjectId) -> io::Result<Vec<E
     Ok(entries)
 }
 
-/// The first entry of a tree's bytes, and the bytes after it.
+/// Parses the first entry of a tree's bytes, and returns the bytes after it.
 fn parse_entry(bytes: &[u8]) -> Option<(Entry, &[u8])> {
     let space = bytes.iter().position(|byte| *byte == b' ')?;
     let (mode, rest) = (bytes.get(..space)?, bytes.get(space + 1..)?);
@@ -99,7 +99,7 @@ fn parse_entry(bytes: &[u8]) -> Option<(Entry, &[u8])> {
     (is_mode && !name.is_empty()).then_some((entry, rest.get(ID_BYTES..)?))
 }
 
-/// The bytes of a tree with these entries.
+/// Encodes a tree with these entries.
 fn tree_bytes(entries: &mut [Entry]) -> Vec<u8> {
     entries.sort_by_key(Entry::order);
     let mut bytes = Vec::new();
@@ -113,7 +113,7 @@ fn tree_bytes(entries: &mut [Entry]) -> Vec<u8> {
     bytes
 }
 
-/// Files to add or replace below a folder, by name: either a file with its object, or a folder with what changes in it.
+/// Files to add or replace below a folder, by name: either a file with its object, or a folder with the changes in it.
 #[derive(Debug, Default)]
 pub(super) struct FolderChange {
     files: BTreeMap<String, ObjectId>,
@@ -121,7 +121,7 @@ pub(super) struct FolderChange {
 }
 
 impl FolderChange {
-    /// Adds a file at a path. False if a file of the change is a folder on its way, or the path is too deep.
+    /// Adds a file at a path. Returns false if a file of the change is a folder on its way, or the path is too deep.
     pub(super) fn insert(&mut self, path: &str, id: ObjectId) -> bool {
         let parts: Vec<&str> = path.split('/').collect();
         let Some((name, folders)) = parts.split_last() else { return false };
@@ -140,7 +140,7 @@ impl FolderChange {
     }
 }
 
-/// Writes the tree that `base` becomes by a change; `None` stands for an empty folder. `path` is that of the folder, for errors.
+/// Writes the tree that results from a change of `base`; `None` is an empty folder. `path` is that of the folder, for errors.
 pub(super) fn write_changed(
     reader: &ObjectReader,
     write: &dyn Fn(&[u8]) -> Result<ObjectId, SiteError>,

@@ -1,20 +1,20 @@
-//! Which instructions hold for a task and the files that it touches, within a budget of tokens.
+//! Chooses the instructions that apply to a task and the files that it touches, within a budget of tokens.
 
 use crate::agents::{MANUAL, ON_DEMAND};
 use crate::entry::{Instruction, Stored};
 use crate::levels::Requirement;
 use crate::scope::{ALWAYS, ScopeMatch, TouchedFiles, has_category, matches_scope};
 
-/// An instruction that holds, and why.
+/// An instruction that applies, and why.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Applicable<'a> {
     /// The entry.
     pub stored: &'a Stored,
-    /// Why it holds.
+    /// The reason why it applies.
     pub reason: Reason,
 }
 
-/// Why an instruction holds for a task.
+/// The reason why an instruction applies to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// It must be followed everywhere, or for one of the files.
@@ -26,7 +26,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// In words, for the reader of the instructions.
+    /// Returns the reason in words, for the reader of the instructions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,24 +37,24 @@ impl Reason {
     }
 }
 
-/// What is applied: the instructions that fit the budget, best first, and those that did not.
+/// Applied instructions: those that fit the budget, best first, and those that did not.
 #[derive(Debug, Default, PartialEq)]
 pub struct Applied<'a> {
     /// The instructions that fit.
     pub entries: Vec<Applicable<'a>>,
-    /// Ids of instructions that hold but did not fit.
+    /// Ids of instructions that apply but did not fit.
     pub omitted: Vec<&'a str>,
     /// Tokens of those that fit.
     pub tokens: usize,
 }
 
-/// Chooses the instructions that hold.
+/// Chooses the instructions that apply.
 ///
-/// Deprecated entries never do. Critical and mandatory ones do unless their globs say that they are about other files. Others do
-/// if their globs match one of the files, or if they are about the task: `scored` has the ids of those, best first. In this
-/// order they are taken while they fit `tokens_max`, as `tokens` counts them; an entry that does not fit is passed over.
+/// Deprecated entries never do. Critical and mandatory ones do unless their globs limit them to other files. Others do if their
+/// globs match one of the files, or if they are about the task: `scored` has the ids of those, best first. They are taken in this
+/// order while they fit `tokens_max`, as `tokens` counts them; an entry that does not fit is passed over.
 ///
-/// `None` if `is_stopped` says so before it is done; it is asked for each entry.
+/// Returns `None` if `is_stopped` returns `true` before the end; it is called for each entry.
 #[must_use]
 pub fn apply<'a>(
     entries: &'a [Stored],
@@ -76,7 +76,7 @@ pub fn apply<'a>(
         let scope = matches_scope(entry, &mut files);
         let reason = match (entry.requirement, scope) {
             (Requirement::Deprecated, _) => continue,
-            // Without files, it is not known that a rule is about others.
+            // Without files, a rule cannot be known to be about others.
             (_, ScopeMatch::No) if !paths.is_empty() => continue,
             _ if is_required(entry, scope) => Reason::Required,
             (_, ScopeMatch::Matches) => Reason::Scope,
@@ -89,7 +89,7 @@ pub fn apply<'a>(
         let key = |applicable: &Applicable<'a>, rank: usize| {
             let entry = &applicable.stored.instruction;
             let is_critical = entry.requirement == Requirement::Critical;
-            // What is about the task is ordered by how well it fits, all else by priority.
+            // Entries about the task are ordered by how well they fit, all others by priority.
             let rank = if applicable.reason == Reason::Task { rank } else { 0 };
             (applicable.reason, !is_critical, rank, entry.priority)
         };
@@ -113,8 +113,8 @@ pub fn apply<'a>(
     Some(applied)
 }
 
-/// Checks if an entry must be followed, given how its globs match the files. Rules that agents read on demand, such as skills, bind those who
-/// need it, and no others.
+/// Checks whether an entry must be followed, given how its globs match the files. Rules that agents read on demand, such as skills,
+/// bind only the agents that need them.
 fn is_required(entry: &Instruction, scope: ScopeMatch) -> bool {
     let has = |category: &str| has_category(entry, category);
     let is_on_demand = scope == ScopeMatch::Everywhere && !has(ALWAYS) && (has(ON_DEMAND) || has(MANUAL));
@@ -190,10 +190,10 @@ mod tests {
             let applied = apply(&catalog, paths, &scored, 1000, |_| 10, || false).unwrap();
             applied.entries.iter().map(|one| (one.stored.instruction.id.clone(), one.reason)).collect()
         };
-        let told = |id: &str, reason: Reason| (id.to_owned(), reason);
-        let required = [told("never", Reason::Required), told("in-all", Reason::Required)];
-        assert_eq!(applied(&[]), [&required[..], &[told("skill-sql", Reason::Task)]].concat());
-        let sql = [told("sql", Reason::Required), told("skill-sql", Reason::Task)];
+        let expected = |id: &str, reason: Reason| (id.to_owned(), reason);
+        let required = [expected("never", Reason::Required), expected("in-all", Reason::Required)];
+        assert_eq!(applied(&[]), [&required[..], &[expected("skill-sql", Reason::Task)]].concat());
+        let sql = [expected("sql", Reason::Required), expected("skill-sql", Reason::Task)];
         assert_eq!(applied(&["a.sql"]), [&required[..], &sql].concat(), "its files are at hand");
     }
 

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 /// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// The body as it is stored and hashed: line feeds only, no NUL characters, and no blank lines at either end.
+/// Normalises the body for storage and hashing: line feeds only, no NUL characters, and no blank lines at either end.
 #[must_use]
 pub fn normalised_text(text: &str) -> String {
     let text = text.replace('\0', "");
-    // All carriage returns at a line's end, so that normalising a second time changes nothing.
+    // Strip all carriage returns at the end of a line, so that normalising a second time changes nothing.
     let mut lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
     let blank = |line: &&str| line.trim().is_empty();
     let kept = lines.iter().rposition(|line| !blank(line)).map_or(0, |last| last + 1);
@@ -19,7 +19,7 @@ pub fn normalised_text(text: &str) -> String {
     lines[first..].join("\n")
 }
 
-/// The JSON of `fields` with sorted keys and without spaces.
+/// Returns the JSON of `fields` with sorted keys and without spaces.
 #[must_use]
 pub fn canonical_json(fields: Map<String, Value>) -> String {
     let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
@@ -27,8 +27,8 @@ pub fn canonical_json(fields: Map<String, Value>) -> String {
     Value::Object(fields.into_iter().collect()).to_string()
 }
 
-/// The hash of a catalog: SHA-256 of `id:hash`, the hashes as hexadecimal text, joined by `|`. `entries` must be sorted by id in
-/// byte order. An empty catalog has the hash of the empty text.
+/// Returns the hash of a catalog: SHA-256 of `id:hash`, the hashes as hexadecimal text, joined by `|`. `entries` must be sorted by id
+/// in byte order. An empty catalog has the hash of the empty text.
 #[must_use]
 pub fn catalog_hash<'a>(entries: impl IntoIterator<Item = (&'a str, &'a Hash)>) -> Hash {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What changed between the catalog and what a client has of it.
+//! Differences between the catalog and a client's copy of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,19 +23,19 @@ pub struct Hashes {
 /// The hashes of all entries, by id.
 pub type CatalogHashes = BTreeMap<String, Hashes>;
 
-/// What a client has of one entry. A text that is not a hash equals none.
+/// A client's copy of one entry. A text that is not a hash equals no hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Id.
     pub id: String,
     /// Hash of the body that the client has.
     pub source: Option<Hash>,
-    /// Hash of the metadata that it has; `None` if it did not say.
+    /// Hash of the metadata that it has; `None` if the client did not send it.
     pub meta: Option<Option<Hash>>,
 }
 
 impl Known {
-    /// What a client says, with hashes as text.
+    /// Creates it from a client's data, with hashes as text.
     #[must_use]
     pub fn new(id: String, source_hash: &str, meta_hash: Option<&str>) -> Self {
         Self { id, source: parse_hash(source_hash), meta: meta_hash.map(parse_hash) }
@@ -47,22 +47,21 @@ impl Known {
 pub struct Difference {
     /// Entries that the client lacks.
     pub added: Vec<String>,
-    /// Entries that the client has otherwise.
+    /// Entries that the client has in another version.
     pub updated: Vec<String>,
     /// Entries that only the client has.
     pub removed: Vec<String>,
 }
 
 impl Difference {
-    /// Whether there is none.
+    /// Returns `true` if there is no difference.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.updated.is_empty() && self.removed.is_empty()
     }
 }
 
-/// Compares the catalog with what a client knows, within `buckets` if any are named. Of an id that is given twice, the first
-/// counts.
+/// Compares the catalog with what a client has, within `buckets` if any are named. If an id is given twice, the first counts.
 #[must_use]
 pub fn difference(current: &CatalogHashes, known: &[Known], buckets: &[String]) -> Difference {
     let buckets: BTreeSet<&str> = buckets.iter().map(String::as_str).collect();
@@ -104,7 +103,7 @@ pub struct Bucket {
     pub hash: String,
 }
 
-/// The buckets that have entries, in order; `digits` is 1 or 2.
+/// Returns the buckets that have entries, in order; `digits` is 1 or 2.
 #[must_use]
 pub fn buckets(current: &CatalogHashes, digits: usize) -> Vec<Bucket> {
     let mut texts: BTreeMap<String, (usize, String)> = BTreeMap::new();
@@ -126,7 +125,7 @@ pub fn buckets(current: &CatalogHashes, digits: usize) -> Vec<Bucket> {
     texts.into_iter().map(bucket).collect()
 }
 
-/// The catalog hash and the metadata hash.
+/// Returns the catalog hash and the metadata hash.
 #[must_use]
 pub fn catalog_hashes(current: &CatalogHashes) -> (Hash, Hash) {
     let hash =

@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str, what: &str) -> Result<Value, String> {
     parse_unique(text.as_bytes()).map_err(|error| format!("{what} is not valid JSON: {error}."))
 }
 
-/// The fields of an object, taken one by one; [`Fields::finish`] refuses those that nobody took.
+/// The fields of an object, taken one by one; [`Fields::finish`] refuses those that were not taken.
 #[derive(Debug)]
 pub(crate) struct Fields {
     place: String,
@@ -26,7 +26,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The fields of `value`, which errors name `place`.
+    /// Takes the fields of `value`, which errors name `place`.
     pub(crate) fn new(value: Value, place: String) -> Result<Self, String> {
         match value {
             Value::Object(fields) => Ok(Self { place, fields }),
@@ -34,37 +34,37 @@ impl Fields {
         }
     }
 
-    /// How errors name this object.
+    /// Returns the name of this object in errors.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// Changes how errors name this object, as soon as its id is known.
+    /// Changes the name of this object in errors, as soon as its id is known.
     pub(crate) fn set_place(&mut self, place: String) {
         self.place = place;
     }
 
-    /// Whether the field is there and was not taken yet.
+    /// Checks whether the field is present and was not taken yet.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.fields.contains_key(field)
     }
 
-    /// An error about this object.
+    /// Makes an error about this object.
     pub(crate) fn error(&self, message: &str) -> String {
         format!("{}: {message}", self.place)
     }
 
-    /// The value of a field that must be there.
+    /// Returns the value of a required field.
     pub(crate) fn required<T>(&self, field: &str, value: Option<T>) -> Result<T, String> {
         value.ok_or_else(|| self.error(&format!("`{field}` is missing.")))
     }
 
-    /// Any value.
+    /// Takes any value.
     pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field)
     }
 
-    /// A text.
+    /// Takes a text.
     pub(crate) fn text(&mut self, field: &str) -> Result<Option<String>, String> {
         match self.fields.shift_remove(field) {
             None => Ok(None),
@@ -73,7 +73,7 @@ impl Fields {
         }
     }
 
-    /// `true` or `false`.
+    /// Takes `true` or `false`.
     pub(crate) fn flag(&mut self, field: &str) -> Result<Option<bool>, String> {
         match self.fields.shift_remove(field) {
             None => Ok(None),
@@ -82,7 +82,7 @@ impl Fields {
         }
     }
 
-    /// An integer in a range.
+    /// Takes an integer in a range.
     pub(crate) fn integer(&mut self, field: &str, range: RangeInclusive<i64>) -> Result<Option<i64>, String> {
         let Some(value) = self.fields.shift_remove(field) else { return Ok(None) };
         match value.as_i64().filter(|number| range.contains(number)) {
@@ -95,7 +95,7 @@ impl Fields {
         }
     }
 
-    /// A list, which may be empty.
+    /// Takes a list, which may be empty.
     pub(crate) fn list(&mut self, field: &str) -> Result<Option<Vec<Value>>, String> {
         match self.fields.shift_remove(field) {
             None => Ok(None),
@@ -104,7 +104,7 @@ impl Fields {
         }
     }
 
-    /// The value of `choices` that the field names.
+    /// Takes the value of `choices` that the field names.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &str,
@@ -124,7 +124,7 @@ impl Fields {
         }
     }
 
-    /// The id of a gate, a rule or a category, which must be there.
+    /// Takes the id of a gate, a rule or a category, which is required.
     pub(crate) fn id(&mut self) -> Result<String, String> {
         let id = self.text("id")?;
         let id = self.required("id", id)?;
@@ -138,7 +138,7 @@ impl Fields {
         )))
     }
 
-    /// A text for people that is not blank, if it is there.
+    /// Takes a text for people that is not blank, if it is present.
     pub(crate) fn prose(&mut self, field: &str) -> Result<Option<String>, String> {
         let Some(text) = self.text(field)? else { return Ok(None) };
         match text.chars().count() {
@@ -149,7 +149,7 @@ impl Fields {
         }
     }
 
-    /// Refuses fields that nobody took. `known` are those that are allowed here.
+    /// Refuses fields that were not taken. `known` are those that are allowed here.
     pub(crate) fn finish(self, known: &[&str]) -> Result<(), String> {
         match self.fields.keys().next() {
             None => Ok(()),
@@ -210,7 +210,7 @@ mod tests {
             fields.id().unwrap_err(),
             fields.prose("prose").unwrap_err(),
         ];
-        let told = [
+        let expected = [
             "Here: `text` must be a text.",
             "Here: `flag` must be true or false.",
             "Here: `number` must be an integer from 1 to 2.",
@@ -219,8 +219,8 @@ mod tests {
             "Here: `id` is \"a b\", but must be 1 to 120",
             "Here: `prose` is empty.",
         ];
-        for (error, told) in errors.iter().zip(told) {
-            assert!(error.starts_with(told), "{error}");
+        for (error, expected) in errors.iter().zip(expected) {
+            assert!(error.starts_with(expected), "{error}");
         }
         assert!(fields.finish(&[]).is_ok());
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_took_is_refused() {
+    fn fields_that_were_not_taken_are_refused() {
         let error = fields(json!({ "a\u{202e}": 1 })).finish(&["b", "c"]).unwrap_err();
         assert_eq!(error, "Here: `a\\u{202e}` is not allowed here; allowed are: b, c.");
     }

@@ -1,13 +1,13 @@
-//! Texts that are the same, or have nearly the same words, whatever their titles are. What says the same in other words is
+//! Finds texts that are equal, or have nearly the same words, whatever their titles are. Texts that say the same in other words are
 //! not found here: that takes vectors.
 
 use std::collections::HashMap;
 
 use platform::sha256;
 
-/// Words that two texts must share, as a part of the words that either has: 4 of 5.
+/// Words that two texts must share, as a fraction of the words that either has: 4 of 5.
 const SHARED: (usize, usize) = (4, 5);
-/// Steps of comparing words; texts that are left then are not compared. A tenth of a second.
+/// Limit on the steps of comparing words, about a tenth of a second; the remaining texts are not compared.
 const WORK_MAX: usize = 100_000_000;
 
 /// Two texts that are alike.
@@ -15,23 +15,23 @@ const WORK_MAX: usize = 100_000_000;
 pub struct AlikePair {
     /// Their places in the list, the smaller first.
     pub places: (usize, usize),
-    /// Words that both have, as a part of the words that either has; 1 also if the texts are the same.
+    /// Words that both have, as a fraction of the words that either has; also 1 if the texts are equal.
     pub share: f64,
-    /// Whether the texts are the same but for white space.
+    /// `true` if the texts are equal except for white space.
     pub is_same: bool,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Alike {
     /// The pairs, in no order.
     pub pairs: Vec<AlikePair>,
-    /// Whether all texts were compared.
+    /// `true` if all texts were compared.
     pub is_complete: bool,
 }
 
-/// The pairs of texts that are the same or share four of five words; about `pairs_max`, those of the same text first. Of several
-/// equal texts, only the first is compared with others.
+/// Returns the pairs of texts that are equal or share four of five words; about `pairs_max`, equal texts first. Of several equal
+/// texts, only the first is compared with others.
 #[must_use]
 pub fn alike(texts: &[&str], pairs_max: usize, must_stop: &dyn Fn() -> bool) -> Alike {
     let mut found = Alike { pairs: Vec::new(), is_complete: true };
@@ -110,12 +110,12 @@ fn compare_words(
     }
 }
 
-/// The number of words that a text must share with a text that is like it.
+/// Returns the number of words that a text must share with a similar one.
 fn least(count: usize) -> usize {
     (SHARED.0 * count).div_ceil(SHARED.1)
 }
 
-/// The texts with words, by their number.
+/// Returns the texts that have words, sorted by their number of words.
 fn ranked_words(texts: &[&str], places: &[usize]) -> Vec<Words> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut texts_with: Vec<usize> = Vec::new();
@@ -155,7 +155,7 @@ fn ranked_words(texts: &[&str], places: &[usize]) -> Vec<Words> {
     all
 }
 
-/// The number of words in both of two sorted lists.
+/// Counts the words in both of two sorted lists.
 fn shared(one: &[usize], other: &[usize], work: &mut usize) -> usize {
     let (mut at, mut at_other, mut count) = (0, 0, 0);
     while at < one.len() && at_other < other.len() {
@@ -213,7 +213,7 @@ mod tests {
         let alike_copies = alike(&copies, 200, &|| false);
         assert_eq!((alike_copies.pairs.len(), alike_copies.is_complete), (200, false));
         let words: String = (0..300).map(|at| format!("w{at} ")).collect();
-        // Each shares just too few words with each other.
+        // Each pair shares just too few words.
         let near: Vec<String> = (0..2000)
             .map(|at| format!("{words}{}", (0..40).map(|own| format!("o{at}x{own} ")).collect::<String>()))
             .collect();

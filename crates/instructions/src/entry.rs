@@ -1,4 +1,4 @@
-//! An entry of the catalog, and the rules that each must follow however it comes in.
+//! An entry of the catalog, and the rules that every entry must follow, wherever it comes from.
 
 use contract::clock::{MILLIS_MAX, iso_from_millis};
 use contract::echo;
@@ -38,7 +38,7 @@ impl Default for Rules {
     }
 }
 
-/// What people write of an instruction, checked by [`Instruction::check`].
+/// The authored fields of an instruction, checked by [`Instruction::check`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     /// Unique within the catalog: `^[a-z0-9][a-z0-9_-]{0,119}$`.
@@ -47,13 +47,13 @@ pub struct Instruction {
     pub title: String,
     /// Its text, Markdown; see [`normalised_text`].
     pub body: String,
-    /// Why it exists.
+    /// The reason why it exists.
     pub rationale: Option<String>,
     /// 1 is the most important, 100 the least.
     pub priority: u8,
-    /// Whom it is for.
+    /// Its audience.
     pub audience: Audience,
-    /// How binding it is.
+    /// Its level of obligation.
     pub requirement: Requirement,
     /// Sorted, unique and in lower case.
     pub categories: Vec<String>,
@@ -61,12 +61,12 @@ pub struct Instruction {
     pub deprecated_by: Option<String>,
 }
 
-/// An entry that follows the rules, and what else its sender said.
+/// An entry that follows the rules, and the other data that its sender gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// The entry.
     pub instruction: Instruction,
-    /// When it was created, if its sender said so; counts for a new entry only.
+    /// Time of its creation, if its sender gave one; used for a new entry only.
     pub created_ms: Option<i64>,
 }
 
@@ -74,7 +74,7 @@ impl Instruction {
     /// Reads an entry and checks it against every rule.
     ///
     /// # Errors
-    /// What is wrong, as one sentence for the person who wrote the entry.
+    /// The mistake, as one sentence for the author of the entry.
     pub fn check(entry: Value, rules: &Rules) -> Result<Checked, String> {
         let given = serde_json::from_value::<SentEntry>(entry)
             .map_err(|error| format!("{}.", echo(&error.to_string())))?
@@ -123,13 +123,13 @@ impl Instruction {
         Ok(Checked { instruction, created_ms })
     }
 
-    /// SHA-256 of the body.
+    /// Returns the SHA-256 of the body.
     #[must_use]
     pub fn source_hash(&self) -> Hash {
         sha256::digest(self.body.as_bytes())
     }
 
-    /// SHA-256 of the canonical JSON of all fields that people write, other than id and body.
+    /// Returns the SHA-256 of the canonical JSON of all authored fields other than id and body.
     #[must_use]
     pub fn meta_hash(&self) -> Hash {
         let mut fields = Map::new();
@@ -148,20 +148,20 @@ impl Instruction {
         sha256::digest(canonical_json(fields).as_bytes())
     }
 
-    /// How much harm it does to overlook it, from −30 to 159.
+    /// Returns the harm that overlooking it does, from −30 to 159.
     #[must_use]
     pub fn risk_score(&self) -> i32 {
         100 - i32::from(self.priority) + self.requirement.risk()
     }
 
-    /// Title and body in lower case: the text in which substrings are searched.
+    /// Returns title and body in lower case: the text in which substrings are searched.
     #[must_use]
     pub fn folded(&self) -> String {
         format!("{}\n{}", self.title, self.body).to_lowercase()
     }
 }
 
-/// Whether a text is a well-formed id.
+/// Checks whether a text is a well-formed id.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     let allowed =
@@ -194,7 +194,7 @@ fn unknown(field: &str, value: &str, known: &[&str]) -> String {
     format!("`{field}` is {:?}, but must be one of: {}.", echo(value), known.join(", "))
 }
 
-/// The title on one line: whitespace of any kind becomes one space.
+/// Normalises the title to one line: whitespace of any kind becomes one space.
 fn checked_title(title: &str) -> Result<String, String> {
     let title = title.replace('\0', "");
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -255,14 +255,14 @@ fn checked_categories(given: &[String]) -> Result<Vec<String>, String> {
     Ok(categories)
 }
 
-/// A category as it is stored and compared.
+/// Normalises a category for storage and comparison.
 #[must_use]
 pub fn folded_category(category: &str) -> String {
     category.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// A time that the database may hold, since an archive with another one could not be imported, and that can be shown: the last
-/// milliseconds that a text can name cannot.
+/// Parses a time that the database may hold and that can be shown. An archive with another one could not be imported, and the last
+/// milliseconds that a text can name cannot be shown.
 fn checked_time(text: &str) -> Result<i64, String> {
     let time = text.parse::<Timestamp>().map_err(|_| {
         format!(
@@ -281,24 +281,24 @@ fn checked_time(text: &str) -> Result<i64, String> {
 /// An entry in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// What people wrote.
+    /// The authored fields.
     pub instruction: Instruction,
-    /// The stored hash of the body; differs from the body's own if somebody changed the row.
+    /// The stored hash of the body; differs from the body's own if the row was changed directly in the database.
     pub source_hash: Hash,
     /// The stored hash of the metadata.
     pub meta_hash: Hash,
-    /// When it was created, milliseconds since the epoch.
+    /// Time of creation, milliseconds since the epoch.
     pub created_ms: i64,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_ms: i64,
 }
 
-/// How often an entry was used.
+/// The use of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// How often.
+    /// The number of uses.
     pub count: u64,
-    /// When last, milliseconds since the epoch.
+    /// Time of the last use, milliseconds since the epoch.
     pub last_ms: i64,
 }
 
@@ -346,7 +346,7 @@ pub struct InstructionEntry {
 }
 
 impl InstructionEntry {
-    /// The answer for a stored entry.
+    /// Makes the answer for a stored entry.
     #[must_use]
     pub fn new(stored: &Stored, usage: Option<Usage>) -> Self {
         let Instruction {
@@ -438,8 +438,8 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_told() {
-        for (field, value, told) in [
+    fn each_violated_rule_is_reported() {
+        for (field, value, expected) in [
             ("id", json!("../x"), "`id` is"),
             ("id", json!("-x"), "`id` is"),
             ("id", json!("x".repeat(121)), "`id` is"),
@@ -467,7 +467,7 @@ mod tests {
             ("owner", json!("me"), "unknown field `owner`"),
         ] {
             let error = with(field, value.clone()).unwrap_err();
-            assert!(error.contains(told), "{field} {value}: {error}");
+            assert!(error.contains(expected), "{field} {value}: {error}");
         }
         let missing = Instruction::check(json!({ "id": "a" }), &Rules::default()).unwrap_err();
         assert!(missing.contains("missing field `title`"), "{missing}");

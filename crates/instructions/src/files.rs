@@ -1,7 +1,7 @@
-//! The catalog as a folder of files: one entry a file, so that git shows what changed in which entry, and `catalog.json`.
+//! The catalog as a folder of files: one entry per file, so that git shows the changes of each entry, and `catalog.json`.
 //!
-//! An entry is Markdown with front matter, or JSON. Keys are in a fixed order, lines end with a line feed, and nothing is in
-//! them that changes by mere use: to export an unchanged catalog again changes no byte.
+//! An entry is Markdown with front matter, or JSON. Keys are in a fixed order, lines end with a line feed, and mere use changes
+//! nothing in them: exporting an unchanged catalog again changes no byte.
 
 use contract::clock::iso_from_millis;
 use contract::{echo, parse_unique};
@@ -42,7 +42,7 @@ pub enum EntryForm {
     Json,
 }
 
-/// The name of an entry's file. An entry whose JSON file would have the name of another file of the folder, such as
+/// Returns the name of an entry's file. An entry whose JSON file would have the name of another file of the folder, such as
 /// `gates.json`, is Markdown in either form.
 #[must_use]
 pub fn entry_file_name(id: &str, form: EntryForm) -> String {
@@ -53,14 +53,14 @@ pub fn entry_file_name(id: &str, form: EntryForm) -> String {
     }
 }
 
-/// The id of the entry that a file with this name holds; `None` if it is not the file of an entry.
+/// Returns the id of the entry that a file with this name holds; `None` if it is not the file of an entry.
 #[must_use]
 pub fn entry_file_id(name: &str) -> Option<&str> {
     let id = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json"))?;
     (is_id(id) && !RESERVED.contains(&name)).then_some(id)
 }
 
-/// Name and text of an entry's file.
+/// Returns the name and text of an entry's file.
 #[must_use]
 pub fn entry_file_in(form: EntryForm, stored: &Stored) -> (String, String) {
     let name = entry_file_name(&stored.instruction.id, form);
@@ -68,7 +68,7 @@ pub fn entry_file_in(form: EntryForm, stored: &Stored) -> (String, String) {
     (name, text)
 }
 
-/// The text of an entry as Markdown with front matter.
+/// Formats an entry as Markdown with front matter.
 ///
 /// A body with a carriage return, which git and editors may change, is a quoted text in the front matter.
 #[must_use]
@@ -105,7 +105,7 @@ pub fn entry_file(stored: &Stored) -> String {
     lines.join("\n")
 }
 
-/// An entry as JSON; the fields are in the order of the front matter, and the body is last.
+/// Converts an entry to JSON; the fields are in the order of the front matter, and the body is last.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonEntry<'a> {
@@ -125,7 +125,7 @@ struct JsonEntry<'a> {
     body: &'a str,
 }
 
-/// The text of an entry as JSON.
+/// Formats an entry as JSON.
 #[must_use]
 pub fn entry_json(stored: &Stored) -> String {
     let entry = &stored.instruction;
@@ -145,7 +145,7 @@ pub fn entry_json(stored: &Stored) -> String {
     })
 }
 
-/// JSON over several lines with one line feed at the end. Values of this module have text keys only, so that it cannot fail.
+/// Formats JSON over several lines with one line feed at the end. It cannot fail, because values of this module have text keys only.
 fn pretty(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
@@ -180,7 +180,7 @@ struct FrontMatter {
     created_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    // People copy them from answers. They are the server's to say, so they do not count.
+    // People copy them from answers. Only the server sets them, so they are ignored.
     #[serde(rename = "updatedAt", skip_serializing)]
     _updated_at: Option<IgnoredAny>,
     #[serde(rename = "usageCount", skip_serializing)]
@@ -191,11 +191,11 @@ struct FrontMatter {
     _risk_score: Option<IgnoredAny>,
 }
 
-/// Reads the file of an entry; `name` is the file's name without folders. The result is an entry as `import::plan` and
-/// `Instruction::check` take it, which check the rest.
+/// Parses the file of an entry; `name` is the file's name without folders. The result is in the form that `import::plan` and
+/// `Instruction::check` take, which check the rest.
 ///
 /// # Errors
-/// Why the file is not an entry, as sentences for the person who wrote it.
+/// The reasons why the file is not an entry, as sentences for its author.
 pub fn parse_entry_file(name: &str, text: &str) -> Result<Value, String> {
     if text.len() > ENTRY_FILE_BYTES_MAX && entry_file_id(name).is_some() {
         return Err(format!(
@@ -206,7 +206,7 @@ pub fn parse_entry_file(name: &str, text: &str) -> Result<Value, String> {
     parse_entry_of_any_size(name, text)
 }
 
-/// The entry that a file holds, whatever an operator allows; `None` if it is not the valid file of an entry.
+/// Returns the entry that a file holds, without the operator's limits; `None` if it is not the valid file of an entry.
 #[must_use]
 pub fn entry_of_file(name: &str, text: &str) -> Option<Instruction> {
     let entry = parse_entry_of_any_size(name, text).ok()?;
@@ -255,8 +255,8 @@ fn parse_markdown(text: &str) -> Result<Value, String> {
     serde_json::to_value(fields).map_err(|error| format!("{error}."))
 }
 
-/// The text between the first line and the next line `---`, and the text below; `None` unless `text` begins with front
-/// matter. Lines end with a line feed.
+/// Splits off the text between the first line and the next line `---`; `None` unless `text` begins with front matter. Lines end with
+/// a line feed.
 pub(crate) fn split_front_matter(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once('\n')?;
     if first.trim_end() != "---" {

@@ -1,4 +1,4 @@
-//! What an import does: decided for all entries before anything is written.
+//! Plans an import: everything is decided for all entries before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,18 +24,18 @@ pub enum ImportMode {
     Overwrite,
 }
 
-/// What an import must know of an existing entry.
+/// The fields of an existing entry that an import needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Existing {
     /// Stored hash of its body.
     pub source_hash: Hash,
     /// Stored hash of its metadata.
     pub meta_hash: Hash,
-    /// When it was created, milliseconds since the epoch.
+    /// Time of its creation, milliseconds since the epoch.
     pub created_ms: i64,
 }
 
-/// Whether entries that an import does not name are removed.
+/// The treatment of entries that an import does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prune {
     /// They stay.
@@ -60,7 +60,7 @@ pub struct EntryError {
 pub struct Write {
     /// The entry.
     pub instruction: Instruction,
-    /// When it was created: kept of an existing entry.
+    /// Time of its creation; that of an existing entry is kept.
     pub created_ms: i64,
 }
 
@@ -83,12 +83,12 @@ pub struct ImportPlan {
     pub removed: Vec<String>,
 }
 
-/// Why a prune does not happen; nothing is written then.
+/// The reason why a prune does not happen; nothing is written then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PruneRefused {
-    /// Some entries have errors, so that what is missing is not known.
+    /// Some entries have errors, so it is not known which entries are missing.
     Errors(Vec<EntryError>),
-    /// It would remove this many entries of so many.
+    /// It would remove this many of the entries.
     TooMany {
         /// Entries that would be removed.
         removed: usize,
@@ -111,7 +111,7 @@ pub fn plan(
 ) -> Result<ImportPlan, PruneRefused> {
     let mut plan = ImportPlan { total: entries.len(), ..ImportPlan::default() };
     let mut named = BTreeSet::new();
-    // A prune makes room: only what is given stays.
+    // A prune makes room: only the given entries stay.
     let mut size = if prune == Prune::No { existing.len() } else { given_and_existing(&entries, existing) };
     for (at, entry) in entries.into_iter().enumerate() {
         let id = entry["id"].as_str().map_or_else(|| format!("#{}", at + 1), echo);
@@ -160,13 +160,13 @@ pub fn plan(
     Ok(plan)
 }
 
-/// How many of the given entries exist.
+/// Counts the given entries that exist.
 fn given_and_existing(entries: &[Value], existing: &BTreeMap<String, Existing>) -> usize {
     let ids: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["id"].as_str()).collect();
     ids.into_iter().filter(|id| existing.contains_key(*id)).count()
 }
 
-/// The entries that a prune removes.
+/// Returns the entries that a prune removes.
 fn removed(
     existing: &BTreeMap<String, Existing>,
     named: &BTreeSet<String>,
@@ -178,7 +178,7 @@ fn removed(
     }
     let removed: Vec<String> = existing.keys().filter(|id| !named.contains(*id)).cloned().collect();
     let are_many = removed.len() > PRUNED_UNASKED_MAX && removed.len() * 2 > existing.len();
-    // No entries are rather a folder that is not mounted, or is of another branch, than a team that gave up all its rules.
+    // An import without entries is more likely a folder that is not mounted, or that belongs to another branch, than a team without rules.
     let are_all = named.is_empty() && !removed.is_empty();
     if (are_many || are_all) && prune != Prune::Confirmed {
         return Err(PruneRefused::TooMany { removed: removed.len(), of: existing.len() });
@@ -270,7 +270,7 @@ mod tests {
         let plan = import(given, &existing, ImportMode::Overwrite, Prune::No).unwrap();
         assert_eq!((plan.imported, plan.overwritten, plan.errors.len()), (1, 1, 1));
         assert!(plan.errors[0].error.contains("full"));
-        // A prune makes room for as many as the catalog holds.
+        // A prune makes room for as many entries as the catalog holds.
         let other: Vec<Value> = (0..50).map(|n| entry(&format!("o{n}"), "x")).collect();
         let replaced = import(other, &existing, ImportMode::Overwrite, Prune::Confirmed).unwrap();
         assert_eq!((replaced.imported, replaced.removed.len(), replaced.errors.len()), (50, 49, 0));

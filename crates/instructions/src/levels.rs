@@ -1,4 +1,4 @@
-//! Whom an instruction is for, and how binding it is.
+//! The audience of an instruction, and its level of obligation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum Requirement {
 }
 
 impl Audience {
-    /// Its name in entries.
+    /// Returns its name in entries.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Audience {
         }
     }
 
-    /// The audience with this name.
+    /// Returns the audience with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Individual, Self::Group, Self::All].into_iter().find(|audience| audience.as_str() == text)
@@ -54,7 +54,7 @@ impl Requirement {
     pub const ALL: [Self; 5] =
         [Self::Mandatory, Self::Critical, Self::Recommended, Self::Optional, Self::Deprecated];
 
-    /// Its name in entries.
+    /// Returns its name in entries.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,13 +66,13 @@ impl Requirement {
         }
     }
 
-    /// The level with this name.
+    /// Returns the level with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|requirement| requirement.as_str() == text)
     }
 
-    /// What the level adds to the risk score.
+    /// Returns the level's contribution to the risk score.
     pub(crate) fn risk(self) -> i32 {
         match self {
             Self::Mandatory => 50,

@@ -1,4 +1,4 @@
-//! The instruction catalog of a project: what an entry is, and everything that is computed from entries.
+//! The instruction catalog of a project: the form of an entry, and everything that is computed from entries.
 //!
 //! All of it is pure: the program reads and writes the database and the files, and this crate decides what they contain.
 

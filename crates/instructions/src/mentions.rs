@@ -1,11 +1,11 @@
-//! What an instruction names of a repository: files, scripts of task runners, and symbols. A rule whose names exist no more is
-//! stale.
+//! Names of parts of a repository in an instruction: files, scripts of task runners, and symbols. A rule whose names no longer exist
+//! is stale.
 //!
-//! Only text in backticks and in code fences counts. Prose and placeholders are left alone: a report that cries wolf is not read.
+//! Only text in backticks and in code fences counts. Prose and placeholders are ignored: a report that cries wolf is not read.
 
 use std::collections::BTreeSet;
 
-/// Names of one kind that are read from a text; further ones are left out.
+/// The number of names of one kind that are read from a text; further ones are ignored.
 const NAMES_MAX: usize = 64;
 /// Longest name.
 const NAME_BYTES_MAX: usize = 200;
@@ -25,7 +25,7 @@ pub struct Mentions {
 /// A script of a task runner, as `make test` names `test`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Script {
-    /// The command as it is written.
+    /// The command as written.
     pub command: String,
     /// The script.
     pub name: String,
@@ -52,7 +52,7 @@ const FILE_EXTENSIONS: &[&str] = &[
     "sh", "sql", "swift", "tf", "toml", "ts", "tsx", "txt", "xml", "yaml", "yml", "zig",
 ];
 
-/// The names in a Markdown text.
+/// Returns the names in a Markdown text.
 #[must_use]
 pub fn mentions(markdown: &str) -> Mentions {
     let mut found = Mentions::default();
@@ -75,14 +75,14 @@ pub fn mentions(markdown: &str) -> Mentions {
     found
 }
 
-/// The texts between backticks of a line; one that is never closed encloses nothing.
+/// Returns the texts between backticks of a line; an unclosed backtick encloses nothing.
 fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     let closed = line.matches('`').count() / 2;
     line.split('`').skip(1).step_by(2).take(closed).map(str::trim).filter(|span| !span.is_empty())
 }
 
 impl Mentions {
-    /// Whether nothing is named.
+    /// Returns `true` if nothing is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.scripts.is_empty() && self.symbols.is_empty()
@@ -131,7 +131,7 @@ fn is_script(name: &str) -> bool {
     first && name.len() <= NAME_BYTES_MAX && name.bytes().all(allowed)
 }
 
-/// The relative path in a word, if it is one: with a slash, or with the extension of a source file.
+/// Returns the relative path in a word, if it is one: with a slash, or with the extension of a source file.
 fn path(word: &str) -> Option<&str> {
     let word = word.strip_prefix("./").unwrap_or(word).trim_end_matches(['/', ',', ';']);
     let allowed =
@@ -153,8 +153,8 @@ fn has_extension(path: &str) -> bool {
         .is_some_and(|(stem, extension)| !stem.is_empty() && FILE_EXTENSIONS.contains(&extension))
 }
 
-/// The identifier in a word, if it looks like code: `name()`, `Type::method`, `snake_case`, `camelCase`, `PascalCase`. The last
-/// part counts.
+/// Returns the identifier in a word, if it looks like code: `name()`, `Type::method`, `snake_case`, `camelCase`, `PascalCase`. The
+/// last part counts.
 fn symbol(word: &str) -> Option<&str> {
     let is_call = word.ends_with("()");
     let bare = word.trim_end_matches("()");

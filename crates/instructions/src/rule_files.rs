@@ -1,5 +1,5 @@
-//! Which files of a repository hold instructions. What only they name is no evidence that the code has it: a rule must not prove
-//! itself.
+//! The files of a repository that hold instructions. A name that occurs only in them is no evidence that the code has it: a rule must
+//! not prove itself.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use crate::agents::is_read_by_agents;
 use crate::entry::is_id;
 use crate::files::{CATALOG_FILE, CRITERIA_FILE, GATES_FILE};
 
-/// A file that makes its folder that of a skill.
+/// A file that makes its folder the folder of a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// The files of one repository that hold instructions, once [`RuleFiles::add`] saw all its paths.
+/// The files of one repository that hold instructions, complete once [`RuleFiles::add`] has seen all its paths.
 #[derive(Debug, Default)]
 pub struct RuleFiles {
     /// Folders of entries: those with a `catalog.json`, as an export writes them, and the one that is bound to the project.
@@ -20,7 +20,7 @@ pub struct RuleFiles {
 }
 
 impl RuleFiles {
-    /// Takes note of a file of the repository, by its path relative to the root.
+    /// Records a file of the repository, by its path relative to the root.
     pub fn add(&mut self, path: &str) {
         let (folder, name) = split(path);
         match name {
@@ -30,12 +30,12 @@ impl RuleFiles {
         };
     }
 
-    /// Takes note of a folder of entries, by its path relative to the root; empty if it is the root.
+    /// Records a folder of entries, by its path relative to the root; empty if it is the root.
     pub fn add_bound_folder(&mut self, folder: &str) {
         self.entries.insert(folder.to_owned());
     }
 
-    /// Whether the file holds instructions. `is_entry` says whether an id is that of an entry of the catalog.
+    /// Checks whether the file holds instructions. `is_entry` says whether an id is that of an entry of the catalog.
     #[must_use]
     pub fn contain(&self, path: &str, is_entry: impl Fn(&str) -> bool) -> bool {
         let (folder, name) = split(path);
@@ -52,12 +52,12 @@ impl RuleFiles {
     }
 }
 
-/// The folder of a path, empty at the root, and the name of the file.
+/// Splits a path into its folder, empty at the root, and the name of the file.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// The folder and those that it is in, without the root.
+/// Returns the folder and its parents, without the root.
 fn folders_of(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(folder), |folder| Some(folder.rsplit_once('/')?.0))
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_told_from_what_they_are_about() {
+    fn rules_are_distinguished_from_the_files_that_they_are_about() {
         let mut files = RuleFiles::default();
         for path in ["rules/catalog.json", "rules/a.md", ".claude/skills/pdf/SKILL.md", "src/main.rs"] {
             files.add(path);

@@ -1,8 +1,8 @@
-//! To which files an instruction applies: globs, kept as categories `scope:<glob>`.
+//! The files to which an instruction applies: globs, kept as categories `scope:<glob>`.
 //!
-//! The catalog folds categories to lower case, and a glob such as `**/Dockerfile` must come back as it was. So what folding would
-//! change is percent-encoded: `scope:**/%44ockerfile`. A person who writes `scope:**/Dockerfile` by hand gets
-//! `scope:**/dockerfile`; therefore paths are compared without regard to case, whoever wrote the glob.
+//! The catalog folds categories to lower case, and a glob such as `**/Dockerfile` must come back unchanged. So the characters that
+//! folding would change are percent-encoded: `scope:**/%44ockerfile`. A person who writes `scope:**/Dockerfile` by hand gets
+//! `scope:**/dockerfile`; therefore paths are compared without regard to case, whatever the origin of the glob.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -12,14 +12,14 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::entry::Instruction;
 
-/// Begins a category that holds a glob.
+/// Prefix of a category that holds a glob.
 pub const SCOPE_PREFIX: &str = "scope:";
 /// Category of an instruction that applies everywhere, even if it has globs.
 pub const ALWAYS: &str = "always";
 /// Longest glob that is matched, in bytes.
 const GLOB_BYTES_MAX: usize = 256;
 
-/// How an instruction relates to some files.
+/// The relation of an instruction to some files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScopeMatch {
     /// It has no globs or the category `always`.
@@ -38,7 +38,7 @@ pub fn scopes(instruction: &Instruction) -> Vec<String> {
     globs.into_iter().filter(|glob| !glob.is_empty()).collect()
 }
 
-/// Files that a task touches, with what is known of the globs that were compared with them: entries share globs.
+/// Files that a task touches, with the results of the globs that were compared with them: entries share globs.
 #[derive(Debug)]
 pub struct TouchedFiles {
     paths: Vec<String>,
@@ -46,16 +46,16 @@ pub struct TouchedFiles {
 }
 
 impl TouchedFiles {
-    /// These paths, which are relative to the root of the repository.
+    /// Creates it from paths relative to the root of the repository.
     #[must_use]
     pub fn new(paths: &[&str]) -> Self {
         Self { paths: paths.iter().map(|path| folded_path(path)).collect(), matches: HashMap::new() }
     }
 
-    /// Whether a glob matches one of them.
+    /// Checks whether a glob matches one of them.
     fn match_glob(&mut self, glob: String) -> bool {
         let paths = &self.paths;
-        // Compiling takes much longer than matching, so it is left out where there is nothing to match.
+        // Compiling takes much longer than matching, so it is skipped if there is nothing to match.
         let find = |glob: &String| {
             !paths.is_empty() && matcher(glob).is_some_and(|set| paths.iter().any(|path| set.is_match(path)))
         };
@@ -63,10 +63,10 @@ impl TouchedFiles {
     }
 }
 
-/// Whether an instruction applies to one of `files`.
+/// Checks whether an instruction applies to one of `files`.
 ///
-/// A glob without a slash matches names in any folder, `*` stays within a folder, and the name of a folder stands for all that is
-/// in it. A glob that is invalid or longer than 256 bytes matches nothing.
+/// A glob without a slash matches names in any folder, `*` stays within a folder, and the name of a folder matches everything in
+/// it. A glob that is invalid or longer than 256 bytes matches nothing.
 #[must_use]
 pub fn matches_scope(instruction: &Instruction, files: &mut TouchedFiles) -> ScopeMatch {
     let globs = scopes(instruction);
@@ -81,7 +81,7 @@ pub(crate) fn has_category(instruction: &Instruction, category: &str) -> bool {
     instruction.categories.iter().any(|own| own == category)
 }
 
-/// Whether a glob can match a file.
+/// Checks whether a glob can match a file.
 pub(crate) fn is_valid_glob(glob: &str) -> bool {
     matcher(glob).is_some()
 }
@@ -91,7 +91,7 @@ fn folded_path(path: &str) -> String {
     path.trim_start_matches("./").trim_start_matches('/').to_owned()
 }
 
-/// Compiles a glob. One set a glob, because a set fails as a whole.
+/// Compiles a glob. Each glob has a set of its own, because a set fails as a whole.
 fn matcher(glob: &str) -> Option<GlobSet> {
     let folded = glob.to_lowercase();
     let relative = folded.strip_prefix("./").unwrap_or(&folded);
@@ -114,7 +114,7 @@ fn matcher(glob: &str) -> Option<GlobSet> {
     set.build().ok()
 }
 
-/// The category that holds `value` after `prefix`, encoded so that folding does not change it.
+/// Returns the category that holds `value` after `prefix`, encoded so that folding does not change it.
 pub(crate) fn encoded(prefix: &str, value: &str) -> String {
     let mut category = prefix.to_owned();
     for character in value.chars() {
@@ -134,7 +134,7 @@ pub(crate) fn encoded(prefix: &str, value: &str) -> String {
     category
 }
 
-/// The value of a category that begins with `prefix`. A `%` that begins no encoded byte stands for itself.
+/// Returns the value of a category that begins with `prefix`. A `%` that does not begin an encoded byte is kept as it is.
 pub(crate) fn decoded(prefix: &str, category: &str) -> Option<String> {
     let value = category.strip_prefix(prefix)?.trim();
     let mut bytes = Vec::with_capacity(value.len());

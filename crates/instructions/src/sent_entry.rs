@@ -24,7 +24,7 @@ pub(crate) struct SentEntry {
     pub(crate) schema_version: Option<String>,
     pub(crate) source_hash: Option<String>,
     pub(crate) created_at: Option<String>,
-    // The server's to say; accepted because clients send back the entries that they received.
+    // Set by the server; accepted because clients send back the entries that they received.
     #[serde(rename = "updatedAt")]
     _updated_at: Option<Value>,
     #[serde(rename = "usageCount")]
@@ -36,8 +36,8 @@ pub(crate) struct SentEntry {
 }
 
 impl SentEntry {
-    /// Undoes what answers do to invisible characters, such as the joiners of emoji and Persian: they show them as `\u{200d}`. Only
-    /// if that makes the hash of the body right is it known that the entry comes from an answer, and anything changed.
+    /// Undoes the escaping of invisible characters in answers, such as the joiners of emoji and Persian, which become `\u{200d}`. Only
+    /// if that makes the hash of the body right is the entry known to come from an answer, and is anything changed.
     pub(crate) fn without_escapes(mut self) -> Self {
         let Some(hash) = self.source_hash.as_deref().and_then(parse_hash) else { return self };
         let has_hash = |body: &str| sha256::digest(normalised_text(body).as_bytes()) == hash;

@@ -1,4 +1,4 @@
-//! YAML of front matter: read within limits, and written so that it reads back as the same text.
+//! YAML of front matter: parsed within limits, and written so that it reads back as the same text.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 const YAML_BYTES_MAX: usize = 256 << 10;
 const DEPTH_MAX: usize = 8;
 const NODES_MAX: usize = 4096;
-/// Words that YAML reads as something else than text.
+/// Words that YAML does not read as text.
 const RESERVED: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"];
 
-/// Parses YAML. Aliases are refused, because a small text with aliases can stand for a huge one, and so are keys that are
-/// given twice.
+/// Parses YAML. Aliases are refused, because a small text with aliases can expand to a huge one, and so are keys that are given
+/// twice.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() > YAML_BYTES_MAX {
         return Err(format!(
@@ -41,17 +41,17 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// A name or a value in a message, short enough for several of them on one line.
+/// Quotes a name or a value for a message, short enough for several of them on one line.
 pub(crate) fn quoted_in_message(text: &str) -> String {
     format!("{:?}", echo_within(text, 80))
 }
 
-/// `text` as a YAML scalar on one line: plain where every YAML parser reads it as text, else double-quoted.
+/// Formats `text` as a YAML scalar on one line: plain where every YAML parser reads it as text, else double-quoted.
 pub(crate) fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// `text` as a double-quoted scalar, which is JSON as well.
+/// Formats `text` as a double-quoted scalar, which is also JSON.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -72,7 +72,7 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Characters that YAML forbids or folds as line breaks. All are in the basic plane.
+/// Checks whether YAML forbids a character or folds it as a line break. All of these are in the basic plane.
 fn must_escape(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -87,8 +87,8 @@ fn is_plain(text: &str) -> bool {
         && !RESERVED.contains(&text.to_lowercase().as_str())
 }
 
-/// The value of a key in a mapping without indentation: a literal block if `text` has several lines that a block keeps as they
-/// are, else a scalar on one line.
+/// Formats the value of a key in a mapping without indentation: a literal block if `text` has several lines that a block preserves,
+/// else a scalar on one line.
 pub(crate) fn block_or_scalar(text: &str) -> String {
     let is_kept = |line: &str| {
         !line.ends_with(char::is_whitespace) && !line.starts_with('\t') && !line.chars().any(must_escape)
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Characters that mean something in YAML, or that it does not allow.
+    /// Characters that have a meaning in YAML, or that it does not allow.
     const AWKWARD: &str =
         "[ \\t\\r\\n\\x00-\\x1f:#'\"\\\\|>a-cü\u{85}\u{2028}\u{feff}\u{1f600}1~!&*{}\\[\\],?@`%-]{0,40}";
 

@@ -15,16 +15,16 @@ const KINDS: &[&str] = &[
 ];
 /// The kind of an attribute of Swift, and where it is one: among modifiers. In a type it is part of the type.
 const AMONG_MODIFIERS: (&str, &str) = ("attribute", "modifiers");
-/// The parent of annotations that belong to a type rather than to what is declared.
+/// The parent of annotations that belong to a type rather than to the declaration.
 const OF_TYPES: &[&str] = &["type_modifiers", "annotated_type"];
-/// Most nodes that are read in a head. What is behind them does not fit into a signature.
+/// Most nodes that are read in a head. Nodes after them do not fit into a signature.
 const NODES_MAX: usize = 512;
 
-/// What a definition's head has besides its code.
+/// The parts of a definition's head besides its code.
 pub(super) struct Head {
     /// The attributes, in text order.
     pub(super) attributes: Vec<Range<usize>>,
-    /// The row where the code begins, behind attributes and comments.
+    /// The row where the code begins, after attributes and comments.
     pub(super) row: usize,
 }
 

@@ -6,10 +6,10 @@ use super::lines::Lines;
 
 /// The comments that begin the lines that begin a cell.
 const COMMENTS: &[&str] = &["#", "//", "--", "%", ";;"];
-/// What follows them, and nothing else: a command such as `%%time` is a comment in a cell.
+/// The rest of such a line. It has to match exactly: a command such as `%%time` is a comment in a cell.
 const MARKS: &[&str] = &[" %%", " %% [markdown]", " %% [raw]"];
 
-/// Whether a line, or a comment, begins a cell.
+/// Checks whether a line, or a comment, begins a cell.
 pub(super) fn is_mark(line: &str) -> bool {
     let line = line.trim_end_matches(['\r', '\n']);
     COMMENTS.iter().any(|comment| line.strip_prefix(comment).is_some_and(|rest| MARKS.contains(&rest)))
@@ -28,7 +28,7 @@ impl Cells {
         Self((0..lines.count()).filter(|row| is_mark(lines.text(*row, *row))).collect())
     }
 
-    /// Whether a cell begins at a row.
+    /// Checks whether a cell begins at a row.
     pub(super) fn begin_at(&self, row: usize) -> bool {
         self.0.binary_search(&row).is_ok()
     }
@@ -76,7 +76,7 @@ mod tests {
             let without_cells = chunk(NOTEBOOK, by_name(language), &limits);
             assert_eq!(without_cells.chunks.len(), 1, "{language}");
         }
-        // What does not parse.
+        // Text that does not parse.
         assert_eq!(starts("# %%\nx = (1,\n\n# %%\ny = 2\n", "python", &limits), [1, 4]);
         assert_eq!(starts("// %%\nconst a = 1\n\n// %%\nconst b = 2\n", "javascript", &limits), [1, 4]);
         assert!(starts("", "python", &limits).is_empty());

@@ -44,7 +44,7 @@ pub struct Chunk {
 pub struct Chunked {
     /// In line order, without overlap; every line that is not blank is in exactly one.
     pub chunks: Vec<Chunk>,
-    /// Whether the file was split along its syntax, along its headings or by lines.
+    /// The method by which the file was split: along its syntax, along its headings or by lines.
     pub how: ChunkingMethod,
     /// Paths that the file imports, as written, and their parent paths; sorted.
     pub imports: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Chunked {
     pub flow: Flow,
     /// Its symbols; `None` if there are none for its language, or they were not requested, or its facts are missing.
     pub symbols: Option<FileSymbols>,
-    /// Why its facts, comments and imports could not be extracted; `None` if they were, or were not requested. With a reason of
+    /// The reason why its facts, comments and imports could not be extracted; `None` if they were, or were not requested. With a reason of
     /// [`MISSING_FACTS`], another attempt may succeed.
     #[serde(with = "word::optional")]
     pub facts_missing: Option<Word>,
@@ -65,7 +65,7 @@ pub struct Chunked {
 /// `parse_failed`.
 pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 
-/// How a file was split into chunks.
+/// The method by which a file was split into chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChunkingMethod {
     /// Along its syntax tree.

@@ -31,7 +31,7 @@ pub struct ChunkDefinition {
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// Whether other files can use it; `None` if the language's facts do not show it.
+    /// `true` if other files can use it; `None` if the language's facts do not show it.
     pub exported: Option<bool>,
     /// Facts of its lines in this chunk, without those of the definitions inside it; sorted.
     pub facts: Vec<(Field, String)>,

@@ -70,7 +70,7 @@ impl Dictionary {
         self.nats.len()
     }
 
-    /// Whether it has no words.
+    /// Returns `true` if it has no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nats.is_empty()
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_tells_words_and_costs_apart_but_not_their_order() {
+    fn the_fingerprint_depends_on_words_and_costs_but_not_on_their_order() {
         let of = |text: &str| Dictionary::from_lists([text], 10).fingerprint();
         assert_eq!(of("aaa 1\nbbb 1\n"), of("bbb 1\naaa 1\n"));
         assert_ne!(of("aaa 1\nbbb 1\n"), of("aaa 2\nbbb 1\n"));

@@ -108,7 +108,7 @@ pub fn rule_files() -> Vec<Vec<u8>> {
     vec![rule.as_bytes().to_vec(), include_bytes!("risk/rules/crypto.toml").to_vec()]
 }
 
-/// What a grammar says of a text.
+/// The leaves of a parsed text, and its errors.
 #[derive(Debug, Default)]
 pub struct Leaves {
     /// Number of places that the grammar cannot read: nodes that are errors or missing.

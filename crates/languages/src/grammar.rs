@@ -16,7 +16,7 @@ pub(super) struct Grammar {
     pub(super) facts: FactQuery,
     /// Recognises texts that would crash the grammar's scanner.
     pub(super) crash_check: Option<fn(&str) -> bool>,
-    /// Hides from the parser what it cannot read; places stay as they are. `None` if there is nothing to hide.
+    /// Hides text that the parser cannot read; places stay as they are. `None` if there is nothing to hide.
     pub(super) mask: Option<fn(&str) -> Option<String>>,
     /// Extracts the symbols of a file.
     pub(super) symbols: Option<Extract>,

@@ -34,25 +34,25 @@ pub struct Language {
 }
 
 impl Language {
-    /// Whether files of this language are documents.
+    /// Returns `true` if files of this language are documents.
     #[must_use]
     pub fn is_prose(&self) -> bool {
         matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex") || self.is_extracted()
     }
 
-    /// Whether files of this language are documents whose text is extracted from them, such as PDF.
+    /// Returns `true` if files of this language are documents whose text is extracted from them, such as PDF.
     #[must_use]
     pub fn is_extracted(&self) -> bool {
         matches!(self.id, "pdf" | "docx" | "xlsx" | "pptx" | "odt" | "ods" | "odp")
     }
 
-    /// Whether this language's query can extract facts of this kind. Does not compile the query.
+    /// Checks whether this language's query can extract facts of this kind. Does not compile the query.
     #[must_use]
     pub fn extracts(&self, kind: FactKind) -> bool {
         self.grammar.as_ref().is_some_and(|grammar| grammar.facts.features().supports(kind))
     }
 
-    /// Whether it is a programming language: documents, data and markup have no calls and types.
+    /// Returns `true` if it is a programming language: documents, data and markup have no calls and types.
     #[must_use]
     pub fn is_code(&self) -> bool {
         match &self.grammar {
@@ -61,7 +61,7 @@ impl Language {
         }
     }
 
-    /// Whether files of this language are chunked along their syntax.
+    /// Returns `true` if files of this language are chunked along their syntax.
     #[must_use]
     pub fn has_grammar(&self) -> bool {
         self.grammar.is_some()

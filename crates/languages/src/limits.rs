@@ -16,9 +16,9 @@ pub struct ChunkLimits {
     /// Time limit for parsing one file and extracting its facts. Does not include compiling the queries of its language, which
     /// happens once per process.
     pub parse_timeout: Duration,
-    /// Whether facts are extracted.
+    /// `true` if facts are extracted.
     pub facts: bool,
-    /// Whether the text is that of a notebook: lines such as `# %%` begin its cells, and no chunk has lines of two.
+    /// `true` if the text is that of a notebook: lines such as `# %%` begin its cells, and no chunk has lines of two.
     pub cells: bool,
 }
 

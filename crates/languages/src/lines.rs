@@ -73,7 +73,7 @@ impl<'t> Lines<'t> {
         self.chars[(last + 1).min(self.count())] - self.chars[first.min(self.count())]
     }
 
-    /// Whether a row is empty or has only whitespace.
+    /// Checks whether a row is empty or has only whitespace.
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.chars(row, row) == 0
     }

@@ -80,7 +80,7 @@ impl Names<'_> {
         // A name can be rows below the start of its definition (after attributes), so enclosing definitions count as well.
         let encloses =
             |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
-        // Callbacks and the like, on one line inside of a function, are no names that one looks for.
+        // Callbacks and the like, on one line inside of a function, do not have names that anyone searches for.
         let is_inner = |d: &Definition| d.small && d.parent.is_some_and(|of| definitions[of].is_callable());
         let counts = |d: &Definition| !d.member && !is_inner(d);
         let here = outline.named_in(piece.first, piece.last);

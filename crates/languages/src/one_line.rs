@@ -101,7 +101,7 @@ fn spellings(Member { language, before, member, after, .. }: &Member) -> Vec<Str
         format!("{before}{other}\n{member}\n{last}{after}"),
         format!("{before}\n\n{member}\n{after}"),
     ];
-    // Where rows mean nothing, all can stand on one.
+    // If rows are insignificant, all of them can be on one line.
     let has_rows =
         matches!(*language, "python" | "haskell" | "go" | "c" | "bash" | "php" | "elixir" | "ruby");
     if !has_rows && !before.contains(':') {

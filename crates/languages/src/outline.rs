@@ -19,13 +19,13 @@ pub(super) struct Definition {
     pub(super) end: usize,
     pub(super) first_row: usize,
     pub(super) last_row: usize,
-    /// Where the definition itself starts, without wrappers; the signature runs from here …
+    /// Start of the definition itself, without wrappers; the signature runs from here …
     pub(super) head: usize,
     /// … to here: the start of the body, or the end of the definition.
     pub(super) body: usize,
     /// The row where its code begins, without the attributes above it.
     pub(super) code_row: usize,
-    /// Where the simple name stands …
+    /// Place of the simple name …
     pub(super) name_row: usize,
     pub(super) name_start: usize,
     /// … and where the name begins as it is written: `a` of `a::b`.
@@ -37,41 +37,41 @@ pub(super) struct Definition {
     pub(super) qualified: String,
     /// Number of the enclosing definition.
     pub(super) parent: Option<usize>,
-    /// Whether it contains definitions other than fields and constants, small ones apart.
+    /// `true` if it contains definitions other than fields and constants, apart from small ones.
     pub(super) has_inner: bool,
-    /// Whether it is inside of something on one line, and too small to affect chunk borders or to name a chunk.
+    /// `true` if it is inside of something on one line, and too small to affect chunk borders or to name a chunk.
     pub(super) small: bool,
-    /// Whether it is a member that is only listed: it owns no facts, encloses nothing, and its name is not among those that a chunk
+    /// `true` if it is a member that is only listed: it owns no facts, encloses nothing, and its name is not among those that a chunk
     /// defines. It is small as well.
     pub(super) member: bool,
 }
 
 impl Definition {
-    /// Whether it is of a kind whose members are definitions: a class or a similar type, an `impl`, a module, a section.
+    /// Returns `true` if the members of its kind are definitions: a class or a similar type, an `impl`, a module, a section.
     pub(super) fn is_container(&self) -> bool {
         !matches!(self.kind, "function" | "method" | "variable" | "type")
     }
 
-    /// Whether it is large enough for a chunk of its own, a third of the target size. Constants and fields stay together.
+    /// Checks whether it is large enough for a chunk of its own, a third of the target size. Constants and fields stay together.
     pub(super) fn stands_alone(&self, chars: usize, limits: &ChunkLimits) -> bool {
         self.kind != "variable" && 3 * chars >= limits.chars_target
     }
 
-    /// Whether it is a function or a method.
+    /// Returns `true` if it is a function or a method.
     pub(super) fn is_callable(&self) -> bool {
         matches!(self.kind, "function" | "method") && !self.member
     }
 
-    /// Whether functions inside it are methods.
+    /// Returns `true` if functions inside it are methods.
     fn is_type(&self) -> bool {
         matches!(self.kind, "class" | "struct" | "interface" | "trait" | "enum" | "impl")
     }
 }
 
-/// The outline of a file: what the splitter needs besides the tree.
+/// The outline of a file: everything that the splitter needs besides the tree.
 pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
-    /// How its language writes names.
+    /// The way in which its language writes names.
     pub(super) marks: &'static Marks,
     /// Sorted by start; an outer definition precedes its inner ones.
     pub(super) definitions: Vec<Definition>,
@@ -174,7 +174,7 @@ impl Outline<'_> {
         number + 1..self.ends[number]
     }
 
-    /// Whether a definition is the same as another one or inside it.
+    /// Checks whether a definition is the same as another one or inside it.
     pub(super) fn is_within(&self, inner: usize, outer: usize) -> bool {
         (outer..self.ends[outer]).contains(&inner)
     }

@@ -118,7 +118,7 @@ fn hostile_text_neither_hangs_nor_overflows() {
     }
 }
 
-/// Where the grammar is ambiguous at every level, the parser releases its stack by recursion.
+/// The parser releases its stack by recursion where the grammar is ambiguous at every level.
 #[test]
 fn an_ambiguous_nest_does_not_overflow_the_stack() {
     let text = "{ a: ".repeat(30_000);

@@ -21,8 +21,7 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
-    /// A constant of an enum, a property that is a parameter of a constructor, or a method without a body. It is listed, and
-    /// no more than that.
+    /// A constant of an enum, a property that is a parameter of a constructor, or a method without a body. It is only listed.
     Member(&'static str),
     /// An anonymous function that is passed to a call: `@name` is the callee, `@argument` another argument of the call.
     Handler,
@@ -44,11 +43,11 @@ pub(super) struct FoundDefinition<'t> {
     pub(super) name: Node<'t>,
     pub(super) receiver: Option<Node<'t>>,
     pub(super) body: Option<Node<'t>>,
-    /// Whether it is a handler, which is named after the call that it is passed to.
+    /// `true` if it is a handler, which is named after the call that it is passed to.
     pub(super) handler: bool,
-    /// Whether it is inside of something on one line that is neither a type nor a module.
+    /// `true` if it is inside of something on one line that is neither a type nor a module.
     pub(super) small: bool,
-    /// Whether it is a member that is only listed.
+    /// `true` if it is a member that is only listed.
     pub(super) member: bool,
     /// For a handler, another argument of the call.
     pub(super) argument: Option<Node<'t>>,
@@ -102,11 +101,11 @@ fn role(capture: &str) -> Result<Role, String> {
     })
 }
 
-/// Arguments of a call in most grammars. On one line they are callbacks and options, which nobody looks up by name.
+/// Arguments of a call in most grammars. On one line they are callbacks and options, which are never looked up by name.
 const ARGUMENTS: &str = "arguments";
 
-/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips what is inside of functions on one line.
-/// What it finds inside of other nodes on one line, unless these are types, modules or wrapped, it marks as small.
+/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips everything inside of functions on one line.
+/// Definitions inside of other nodes on one line, unless these are types, modules or wrapped, are marked as small.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,

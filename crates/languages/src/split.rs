@@ -116,7 +116,7 @@ pub(super) fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     if next.is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
 }
 
-/// Whether rows with these definitions become one piece.
+/// Checks whether rows with these definitions become one piece.
 pub(super) fn stays_whole(
     outline: &Outline<'_>,
     whole: Whole,

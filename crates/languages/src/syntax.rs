@@ -18,7 +18,7 @@ use super::tree_query::Nodes;
 
 /// Most bytes that are read for a name, because many names can share one long text, such as the calls of a chain.
 const NAME_BYTES_MAX: usize = 4096;
-/// Most parts of a name, some of which are quoted.
+/// Most parts of a name with quoted parts.
 const PARTS_MAX: usize = 16;
 
 thread_local! {
@@ -238,14 +238,14 @@ fn is_quoted(written: &str) -> bool {
     written.starts_with(['"', '\'', '`'])
 }
 
-/// Where the last part of a qualified name begins. What is quoted or between brackets is not divided.
+/// Returns the start of the last part of a qualified name. Text in quotes or brackets is not divided.
 pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     let (mut last, mut depth, mut at) = (0, 0_usize, 0);
     while let Some(c) = written[at..].chars().next() {
         match c {
             // The type behind the word has separators of its own: `S::operator std::string`.
             _ if at == last && begins_conversion(&written[at..]) => return last,
-            // `"a"."b"`, `@"a.b"`: what is between quotes is one part.
+            // `"a"."b"`, `@"a.b"`: the text between quotes is one part.
             '"' | '\'' | '`' if at == last || written[..at].ends_with('@') => {
                 at += written[at + 1..].find(c).map_or(0, |length| length + 1);
             }
@@ -264,7 +264,7 @@ pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     last
 }
 
-/// Whether a text begins with an operator of C++ that converts to a type.
+/// Checks whether a text begins with an operator of C++ that converts to a type.
 fn begins_conversion(written: &str) -> bool {
     let behind = written.strip_prefix("operator").filter(|behind| behind.starts_with(char::is_whitespace));
     behind.is_some_and(|behind| {

@@ -182,7 +182,7 @@ pub fn whole_word(word: &str) -> Option<i32> {
     (!whole.is_empty() && word.chars().all(is_word_char)).then(|| term_id(cut(&whole)))
 }
 
-/// Whether a word is a stop word of queries.
+/// Checks whether a word is a stop word of queries.
 #[must_use]
 pub fn is_stop_word(word: &str) -> bool {
     word.len() <= 8 && STOP_WORDS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok()
@@ -270,7 +270,7 @@ fn field(prefix: &str, name: &str) -> String {
     cut(&term).to_owned()
 }
 
-/// Whether two words with this text between them form a pair.
+/// Checks whether two words with this text between them form a pair.
 fn joins(between: &str) -> bool {
     matches!(between, " " | "-" | "." | "/" | "::")
 }

@@ -1,5 +1,5 @@
-//! Serialises `&'static str` values of a closed set (kinds of definitions, and reasons) between processes: as text, of which
-//! only known values are accepted.
+//! Serialises `&'static str` values of a closed set (kinds of definitions, and reasons) between processes as text; only known values are
+//! accepted.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};

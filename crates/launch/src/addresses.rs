@@ -1,4 +1,4 @@
-//! Addresses from which runs are started: pages of products, and repositories on GitHub. They are read here and never called.
+//! Addresses from which runs are started: product pages, and repositories on GitHub. They are parsed here and never requested.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ fn table() -> &'static Table {
     &TABLE_READ
 }
 
-/// The platform that a word in lower case names.
+/// Returns the platform that a lower-case word names.
 #[must_use]
 pub fn platform_named(word: &str) -> Option<Platform> {
     table().platforms.get(word).copied()
@@ -55,14 +55,14 @@ pub fn product_hosts(setting: &BTreeMap<String, String>) -> Result<BTreeMap<Stri
         }
         let section = Section::parse(name).ok_or_else(|| {
             let known: Vec<&str> = Section::ALL.iter().map(|section| section.as_str()).collect();
-            invalid(host, format!("its section is none of {}", known.join(", ")))
+            invalid(host, format!("its section is not one of {}", known.join(", ")))
         })?;
         Ok((host.clone(), section))
     });
     read.collect()
 }
 
-/// What the address of a page tells of its product.
+/// The facts about a product that the address of its page contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProductPage {
     /// The host.
@@ -136,7 +136,7 @@ fn form_of(section: Section) -> &'static str {
 /// A repository on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GithubRepository {
-    /// Whose it is.
+    /// Its owner.
     pub owner: String,
     /// Its name.
     pub name: String,
@@ -221,7 +221,7 @@ fn invalid_url(field: &str, problem: &str) -> Fault {
         .with_hint("Correct the address, or start the run with `launch_start_run`.")
 }
 
-/// Whether a text is a name of parts with letters, digits and `-`.
+/// Returns `true` if a text consists of labels of letters, digits and `-`, separated by dots.
 fn is_host(text: &str) -> bool {
     let is_part = |part: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -230,13 +230,13 @@ fn is_host(text: &str) -> bool {
     text.len() <= 253 && text.contains('.') && text.split('.').all(is_part)
 }
 
-/// Whether a text can be a product or a family in paths.
+/// Returns `true` if a text can name a product or a family in paths.
 pub(crate) fn is_slug(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= SLUG_BYTES_MAX && text.split('-').all(|part| !part.is_empty() && part.bytes().all(is_plain))
 }
 
-/// Whether a text is a language with an optional region or script.
+/// Returns `true` if a text is a language with an optional region or script.
 fn is_locale(text: &str) -> bool {
     let (language, region) =
         text.split_once('-').map_or((text, None), |(language, region)| (language, Some(region)));

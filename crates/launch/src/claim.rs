@@ -84,17 +84,17 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Whether a line is one that a template writes.
+    /// Returns `true` if a template writes this line.
     #[must_use]
     pub fn is_template_line(&self, line: &str) -> bool {
         self.template_lines.contains(&line_sha256(line))
     }
 }
 
-/// What stands for the name of the product in a normalised text.
+/// The placeholder for the name of the product in a normalised text.
 const PRODUCT: &str = "{product}";
 
-/// A statement as it is compared: in lower case, with single spaces, and with `{product}` for the name of the product.
+/// Normalises a statement for comparison: lower case, single spaces, and `{product}` in place of the name of the product.
 #[must_use]
 pub fn normalised(text: &str, product_name: Option<&str>) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
@@ -105,7 +105,7 @@ pub fn normalised(text: &str, product_name: Option<&str>) -> String {
     }
 }
 
-/// The id of a claim: a hash of its normalised text and its kind, in hexadecimal digits.
+/// Returns the id of a claim: a hash of its normalised text and its kind, in hexadecimal digits.
 #[must_use]
 pub fn claim_id(text: &str, kind: ClaimKind, product_name: Option<&str>) -> String {
     sha256::digest_hex(format!("{}|{}", normalised(text, product_name), kind.as_str()).as_bytes())
@@ -133,7 +133,7 @@ pub fn marker(claim_id: &str) -> String {
 /// The mark of a page that makes no claims, by which a later run knows that a run wrote it.
 pub const PAGE_MARK: &str = "<!-- launch_page -->";
 
-/// Whether a run wrote this comment, given its text: the mark of a claim, or [`PAGE_MARK`].
+/// Returns `true` if a run wrote this comment, given its text: the mark of a claim, or [`PAGE_MARK`].
 #[must_use]
 pub fn is_mark_of_a_run(comment: &str) -> bool {
     marked_id(comment).is_some() || format!("<!-- {} -->", comment.trim()) == PAGE_MARK
@@ -146,8 +146,8 @@ pub fn marked_id(comment: &str) -> Option<&str> {
     (!id.is_empty() && !id.contains(char::is_whitespace)).then_some(id)
 }
 
-/// The statement of a line of Markdown: without what makes it an item or a quote, and without backslashes that only escape
-/// punctuation. What looks like a comment is text, because only a parser knows whether it is shown.
+/// Returns the statement of a line of Markdown: without item and quote markers, and without backslashes that only escape punctuation.
+/// Anything that looks like a comment is kept as text, because only a parser knows whether it is shown.
 #[must_use]
 pub fn statement(line: &str) -> String {
     unescaped(without_markers(line))

@@ -236,11 +236,11 @@ pub struct RunConfig {
     pub site_profile: String,
     /// Paths of the site that may be changed.
     pub allowed_paths: Vec<String>,
-    /// Where the site keeps the pages of a platform.
+    /// Layout of the pages of a platform.
     pub layout_mode: LayoutMode,
-    /// How much is written.
+    /// Amount of content that is written.
     pub launch_tier: LaunchTier,
-    /// How strict the gates are.
+    /// Strictness of the gates.
     pub validation_profile: Profile,
     /// Always false.
     pub allow_inference: bool,
@@ -250,7 +250,7 @@ pub struct RunConfig {
     pub budgets: Budgets,
 }
 
-/// What the operator and the repository decide of a configuration.
+/// Values that the operator and the repository contribute to a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Pins<'a> {
     /// The commit that `github_ref` names, 40 hexadecimal digits.
@@ -337,7 +337,7 @@ impl RunConfig {
     /// Reads what [`RunConfig::to_json`] wrote.
     ///
     /// # Errors
-    /// If it is none that this program writes.
+    /// If this program did not write it.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -392,7 +392,7 @@ fn names_of_devices(input: &RunConfigInput) -> Vec<Violation> {
     devices.collect()
 }
 
-/// Paths that are none, or that the profile does not allow.
+/// Reports paths that are invalid, or that the profile does not allow.
 fn outside(paths: &[String], allowed: &[String]) -> Vec<Violation> {
     let Ok(fence) = Fence::new(allowed) else { return Vec::new() };
     let mut violations = Vec::new();
@@ -426,7 +426,7 @@ fn violation(pointer: &str, keyword: &str, params: Value, message: String) -> Vi
     }
 }
 
-/// Whether a field of this name is reserved.
+/// Returns `true` if a field of this name is reserved.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)

@@ -46,13 +46,13 @@ impl ClaimWords {
         words
     }
 
-    /// Whether both say nearly the same, and only one denies it.
+    /// Returns `true` if both say nearly the same, and exactly one of them denies it.
     #[must_use]
     pub fn contradicts(&self, other: &Self) -> bool {
         self.denies != other.denies && self.is_about(other)
     }
 
-    /// Whether both say nearly the same.
+    /// Returns `true` if both say nearly the same.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         self.denies == other.denies && self.is_about(other)

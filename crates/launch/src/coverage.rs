@@ -1,4 +1,4 @@
-//! Coverage of documentation: which definitions that others can use no page mentions, and which pages speak of what is gone.
+//! Documentation coverage: public definitions that no page mentions, and pages that describe definitions that no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -187,7 +187,7 @@ fn places(report: &ValidationReport, codes: &[&str]) -> Vec<StalePlace> {
     places
 }
 
-/// Whether a definition is one that pages are expected to mention.
+/// Returns `true` if pages are expected to mention a definition.
 pub(crate) fn is_for_others(definition: &KnownDefinition) -> bool {
     let is_kind = KINDS.contains(&definition.kind.as_str());
     let is_hidden = definition.name.starts_with('_');
@@ -201,7 +201,7 @@ pub(crate) fn is_for_others(definition: &KnownDefinition) -> bool {
     is_kind && !is_hidden && !is_test && !folders.any(|folder| NOT_PUBLIC.contains(&folder))
 }
 
-/// Which pages mention which names.
+/// The names that pages mention.
 struct Mentions {
     /// Folded names in code and headings, with the pages.
     code: HashMap<String, BTreeSet<usize>>,
@@ -234,8 +234,8 @@ impl Mentions {
         }
     }
 
-    /// Whether a page mentions a definition: by a name of several words anywhere; by a single word in code or as a heading, and if it
-    /// belongs to something, together with that.
+    /// Returns `true` if a page mentions a definition: a name of several words counts anywhere; a single word counts in code or as a
+    /// heading, and for a member only together with its owner.
     fn document(&self, definition: &KnownDefinition) -> bool {
         let folded = squash(&definition.name);
         let in_code = self.code.get(&folded);

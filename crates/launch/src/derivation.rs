@@ -1,4 +1,4 @@
-//! How the text of a claim follows from lines of the repository. Claims are collected by these rules, and proved by them again.
+//! Rules by which the text of a claim follows from lines of the repository. They are used to collect claims and, later, to prove them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::site::{PAGE_ITEMS_MAX, Page, is_page};
 /// Most sentences of a document.
 pub const SENTENCES_MAX: usize = 1_000;
 
-/// What a manifest says the product is, with its line.
+/// Returns the product description in a manifest, with its line.
 #[must_use]
 pub fn manifest_description(manifest: &str) -> Option<(&str, u32)> {
     static DESCRIPTION: LazyLock<Regex> =
@@ -32,7 +32,7 @@ pub fn licence_text(product_name: &str, spdx: &str) -> String {
     format!("The licence of {product_name} is {spdx}.")
 }
 
-/// The first and the last line of a file that say which licence it is: the line that declares it, or all of the licence itself.
+/// Returns the first and the last line of a file that say which licence it is: the declaring line, or the whole licence text.
 #[must_use]
 pub fn licence_lines(text: &str, spdx: &str) -> Option<(u32, u32)> {
     let declared = text.lines().zip(1..).find(|(line, _)| line.contains(spdx));
@@ -40,7 +40,7 @@ pub fn licence_lines(text: &str, spdx: &str) -> Option<(u32, u32)> {
     Some(declared.map_or((1, last), |(_, line)| (line, line)))
 }
 
-/// What a definition is; `None` for one whose name, kind or path is not plain.
+/// Returns the sentence about a definition; `None` if its name, kind or path is not plain.
 #[must_use]
 pub fn definition_text(definition: &KnownDefinition) -> Option<String> {
     let KnownDefinition { qualified, kind, path, .. } = definition;
@@ -75,18 +75,18 @@ pub struct Proof<'a> {
     product_name: &'a str,
     /// The sentences of documents with their first and last lines, by path.
     documents: HashMap<String, BTreeSet<(u32, u32, String)>>,
-    /// What the comments of other files say, by path.
+    /// The sentences in the comments of other files, by path.
     comments: HashMap<String, BTreeSet<String>>,
 }
 
 impl<'a> Proof<'a> {
-    /// Proves what this repository says.
+    /// Creates the proof of the claims about this repository.
     #[must_use]
     pub fn new(evidence: &'a dyn Evidence, product_name: &'a str) -> Self {
         Self { evidence, product_name, documents: HashMap::new(), comments: HashMap::new() }
     }
 
-    /// Whether a claim with this text can be taken from the cited lines.
+    /// Checks whether a claim with this text can be derived from the cited lines.
     pub fn says(&mut self, text: &str, cited: &Citation) -> bool {
         let Some(file) = self.evidence.text(&cited.path) else { return false };
         self.is_sentence(file, text, cited)
@@ -96,7 +96,7 @@ impl<'a> Proof<'a> {
             || comment_says(&cited.path, file, (cited.start_line, cited.end_line), text)
     }
 
-    /// Whether a claim with this text can be taken from this file, from whichever lines.
+    /// Checks whether a claim with this text can be derived from any lines of this file.
     pub fn says_anywhere(&mut self, text: &str, path: &str) -> bool {
         let Some(file) = self.evidence.text(path) else { return false };
         if defined(text).is_some() {
@@ -111,7 +111,7 @@ impl<'a> Proof<'a> {
             || self.licence_span(file, text, path).is_some()
     }
 
-    /// Whether the index has a definition in this file that is what the text says.
+    /// Checks whether the index has the definition in this file that the text describes.
     fn defines(&self, text: &str, path: &str) -> bool {
         let Some((qualified, _)) = defined(text) else { return false };
         let same = self.evidence.definitions(simple_name(qualified)).iter();
@@ -145,7 +145,7 @@ impl<'a> Proof<'a> {
             && self.description_line(file, text, &cited.path) == Some(cited.start_line)
     }
 
-    /// The line of a manifest at the root that describes the product so.
+    /// Returns the line of a manifest at the root that contains this description of the product.
     fn description_line(&self, file: &str, text: &str, path: &str) -> Option<u32> {
         let is_manifest = self.evidence.packages().iter().any(|package| package.manifest == path);
         if !is_manifest || path.contains('/') {
@@ -158,7 +158,7 @@ impl<'a> Proof<'a> {
         self.licence_span(file, text, &cited.path) == Some((cited.start_line, cited.end_line))
     }
 
-    /// The lines of a file that say that the product has the licence of which the text speaks.
+    /// Returns the lines of a file that declare the licence named in the text.
     fn licence_span(&self, file: &str, text: &str, path: &str) -> Option<(u32, u32)> {
         let licence = self.evidence.licence().filter(|licence| licence.path == path)?;
         if licence_text(self.product_name, &licence.spdx) != text {
@@ -177,7 +177,7 @@ impl<'a> Proof<'a> {
         let same = self.evidence.definitions(name).iter();
         let known: Vec<&KnownDefinition> =
             same.filter(|one| one.path == cited.path && one.line == cited.start_line).collect();
-        // The index need not have been asked for this name; if it was, it knows what the definition is.
+        // Definitions are only known for names that were asked for; if they are known, one of them must match the text.
         is_there
             && (known.is_empty() || known.iter().any(|one| definition_text(one).as_deref() == Some(text)))
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_at_other_lines_is_said_as_well() {
+    fn claims_may_follow_from_other_lines() {
         let mut questions: Questions = asking(&["drawer", "purse"]);
         files().iter().for_each(|(path, _)| questions.ask_text(path));
         let facts = evidence(questions, &files(), &[("cash.py", 2, "drawer")]);

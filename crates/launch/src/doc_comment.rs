@@ -1,4 +1,4 @@
-//! What comments say of the definitions that they stand at.
+//! First sentences of the comments of definitions.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const SIGNATURE_LINES_MAX: usize = 20;
 /// Most lines from a definition to the first sentence of the text below it.
 const DOCSTRING_REACH: usize = SIGNATURE_LINES_MAX + 2 * LINES_MAX;
 
-/// The first sentence of the comment at a definition, in the text of its file.
+/// Returns the first sentence of the comment of a definition, in the text of its file.
 #[must_use]
 pub fn doc_sentence(text: &str, definition: &KnownDefinition) -> Option<Sentence> {
     let row = usize::try_from(definition.line).ok()?.checked_sub(1)?;
@@ -20,7 +20,7 @@ pub fn doc_sentence(text: &str, definition: &KnownDefinition) -> Option<Sentence
     if is_python(&definition.path) { docstring(&lines, row) } else { comment_above(&lines, row) }
 }
 
-/// Whether these lines of a file, 1-based, are the first sentence of the comment at a definition, and say this.
+/// Checks whether these lines of a file (1-based) are the first sentence of a definition's comment, with this text.
 #[must_use]
 pub fn comment_says(path: &str, text: &str, (start_line, end_line): (u32, u32), said: &str) -> bool {
     let row = |line: u32| usize::try_from(line).ok()?.checked_sub(1);
@@ -39,7 +39,7 @@ pub fn comment_says(path: &str, text: &str, (start_line, end_line): (u32, u32), 
     below.filter(is_definition).any(|row| is_said(comment_above(&lines, row)))
 }
 
-/// The first sentences of all comments that stand where one of a definition stands.
+/// Returns the first sentences of all comments in positions where a definition's comment could be.
 #[must_use]
 pub fn comment_sentences(path: &str, text: &str) -> BTreeSet<String> {
     let lines: Vec<&str> = text.lines().collect();
@@ -53,7 +53,7 @@ pub fn comment_sentences(path: &str, text: &str) -> BTreeSet<String> {
     found.into_iter().map(|sentence| sentence.text).collect()
 }
 
-/// Whether a definition may begin on a line. It stands below its comment, so the line is none of a comment.
+/// Returns `true` if a definition may begin on a line: one that is neither blank nor part of a comment.
 fn may_be_definition(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("#define") || (!line.is_empty() && comment_text(line).is_none())
@@ -66,7 +66,7 @@ fn is_python(path: &str) -> bool {
 /// The text between three quotes below the signature that begins at a row.
 fn docstring(lines: &[&str], row: usize) -> Option<Sentence> {
     let begins = lines.get(row)?.trim_start();
-    // What stands below a variable is the text of something else.
+    // Text below a variable documents something else.
     if !["def ", "async def ", "class "].iter().any(|word| begins.starts_with(word)) {
         return None;
     }
@@ -188,7 +188,7 @@ mod tests {
         {
             assert!(!comment_says("a.rs", rust, lines, said), "{lines:?} {said}");
         }
-        // A comment that goes on says something else than its first line.
+        // If the sentence continues on the next line, its first line alone does not say the same.
         let open = "// Parses one order.\n// unless it is empty.\nfunc f() {}\n";
         assert!(!comment_says("a.go", open, (1, 1), "Parses one order."));
         let python = "def f(\n    a,\n):\n\n    \"\"\"\n    Parses one order.\n    \"\"\"\n";

@@ -1,4 +1,4 @@
-//! What a run does next, decided from its snapshot.
+//! Decides the next action of a run from its snapshot.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::worker::{FACTS, FIX, LINK, PLAN, SCOUT, SNIPPETS, VALIDATE, WRITE};
 /// Issues that a failure lists.
 const ISSUES_LISTED_MAX: usize = 20;
 
-/// What comes next.
+/// The next action of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Wait until the repository is indexed at its commit, then go on.
@@ -23,14 +23,14 @@ pub enum Next {
     Item {
         /// The worker.
         worker: &'static str,
-        /// What it works on.
+        /// The scope of the item.
         scope_key: String,
     },
     /// Change the state.
     Step(Step),
     /// Choose an issue and begin to fix it.
     Fix,
-    /// Look at what the fix did.
+    /// Check the effect of the fix.
     Judge,
     /// Pack the evidence and end.
     Pack,
@@ -38,23 +38,23 @@ pub enum Next {
     Park,
 }
 
-/// What the decision depends on beside the snapshot.
+/// The inputs of the decision besides the snapshot.
 pub struct Situation<'a> {
     /// The configuration.
     pub config: &'a RunConfig,
-    /// Whether the repository is indexed at its commit.
+    /// `true` if the repository is indexed at its commit.
     pub inputs_ready: bool,
     /// The sections of the plan, in order.
     pub sections: &'a [String],
     /// The last report.
     pub report: Option<&'a ValidationReport>,
-    /// Whether issues are fixed without a call that asks for it.
+    /// `true` if issues are fixed without a call that asks for it.
     pub auto_fix: bool,
-    /// Whether an item was finished with the inputs that it has now.
+    /// Returns `true` if an item was finished with the inputs that it has now.
     pub is_done: &'a dyn Fn(&str, &str) -> bool,
 }
 
-/// What a run does next. Whatever reads the index waits until that is of the commit of the run.
+/// Returns the next action of a run. Actions that read the index wait until it is at the run's commit.
 #[must_use]
 pub fn next(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
     let wanted = next_with_inputs(snapshot, situation);
@@ -70,7 +70,7 @@ pub fn next(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
     }
 }
 
-/// Whether a run rests until people decide, as far as its state and its last report say.
+/// Returns `true` if a run waits for a person to decide, judging by its state and its last report.
 #[must_use]
 pub fn rests(state: RunState, report_ok: Option<bool>, auto_fix: bool) -> bool {
     match state {
@@ -133,7 +133,7 @@ fn after_validation(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
     if situation.auto_fix { Next::Fix } else { Next::Park }
 }
 
-/// Whether only another plan resolves a blocker of the report.
+/// Returns `true` if only another plan resolves a blocker of the report.
 fn needs_plan(report: &ValidationReport) -> bool {
     report.issues.iter().any(|issue| {
         issue.status == IssueStatus::Open
@@ -142,10 +142,10 @@ fn needs_plan(report: &ValidationReport) -> bool {
     })
 }
 
-/// The issue that is fixed next: the worst that a fixer may be able to repair.
+/// Chooses the issue to fix next: the worst that a fixer may be able to repair.
 ///
 /// # Errors
-/// Why nothing more is tried; the run fails with it.
+/// The reason why no further fix is tried; the run fails with it.
 pub fn choose_issue<'a>(
     snapshot: &Snapshot,
     config: &RunConfig,
@@ -162,10 +162,10 @@ pub fn choose_issue<'a>(
     })
 }
 
-/// What a fix did, from the reports before and after it.
+/// Judges a fix by the reports before and after it.
 ///
 /// # Errors
-/// Why nothing more is tried; the run fails with it.
+/// The reason why no further fix is tried; the run fails with it.
 pub fn judge_fix(
     fixing: &Fixing,
     before: &ValidationReport,

@@ -1,7 +1,7 @@
 //! Events: everything that happens to a run, in order, chained by hashes.
 //!
-//! A run is what its events say ([`crate::snapshot`]). They are only ever appended; each contains the hash of the one before, so a
-//! change of one of them, or its removal, is noticed.
+//! The state of a run is derived from its events ([`crate::snapshot`]). They are only ever appended; each contains the hash of its
+//! predecessor, so a change or removal of an event is noticed.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::state::{RunState, Step};
 /// The hash before the first event.
 pub const NO_HASH: [u8; 32] = [0; 32];
 
-/// What happened.
+/// The type and payload of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "payload", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EventBody {
@@ -43,7 +43,7 @@ pub enum EventBody {
         item: ItemRef,
         /// The artifacts that it wrote.
         outputs: Vec<ArtifactRef>,
-        /// For a validation: whether the report is ok.
+        /// For a validation: `true` if the report is ok.
         #[serde(skip_serializing_if = "Option::is_none")]
         report_ok: Option<bool>,
     },
@@ -66,7 +66,7 @@ pub enum EventBody {
     GateRunFinished {
         /// Its name.
         gate: String,
-        /// What it says.
+        /// Its outcome.
         status: GateStatus,
         /// Number of its issues.
         issues: u32,
@@ -93,7 +93,7 @@ pub enum EventBody {
         from: RunState,
         /// The state afterwards.
         to: RunState,
-        /// What changed it.
+        /// The step that changed it.
         step: Step,
         /// For the beginning of a fix, the issue.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,29 +115,29 @@ pub enum EventBody {
     ToolCalled {
         /// Its name.
         tool: String,
-        /// Who called it.
+        /// The caller.
         principal: String,
         /// `ok`, or the code of the error.
         outcome: String,
     },
-    /// The run is about to be published: what follows is the same however often it is tried.
+    /// The run is about to be published: everything from here on is the same however often it is tried.
     PublishPrepared {
         /// Key of the requests.
         publish_key: String,
         /// The branch.
         branch: String,
-        /// Who asked for it; unknown in logs of older programs.
+        /// The principal who asked for it; unknown in logs of older programs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         principal: Option<String>,
     },
-    /// The base branch of the site moved, and what the run changes was put on it.
+    /// The base branch of the site moved, and the changes of the run were rebased onto it.
     SiteRebased(SiteRebased),
     /// The pull request is open.
     PrOpened {
         /// The pull request, or the branch.
         #[serde(flatten)]
         opened: PrOpened,
-        /// Who asked for it; unknown in logs of older programs.
+        /// The principal who asked for it; unknown in logs of older programs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         principal: Option<String>,
     },
@@ -151,9 +151,9 @@ pub enum EventBody {
         /// Why.
         failure: Failure,
     },
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     RunCancelled {
-        /// Who.
+        /// The principal who cancelled it.
         principal: String,
     },
 }
@@ -161,7 +161,7 @@ pub enum EventBody {
 /// The id of a repository that the project does not have yet: an index run of the address in the configuration adds it.
 pub const NOT_INDEXED: i64 = 0;
 
-/// What a run was started with.
+/// The parameters that a run was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCreated {
     /// The product.
@@ -178,23 +178,23 @@ pub struct RunCreated {
     pub site_sha: String,
 }
 
-/// Why a run waits for its inputs.
+/// The reason why a run waits for its inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputsPending {
-    /// For people.
+    /// The reason, for people.
     pub reason: String,
     /// The index job that it waits for.
     pub job_id: String,
-    /// Whether that job was on its way already, so that it may have read the repository too early.
+    /// `true` if that job had been requested before, so that it may have read the repository too early.
     pub attached: bool,
 }
 
-/// Which item.
+/// A reference to a work item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ItemRef {
     /// The worker.
     pub worker: String,
-    /// What it works on, such as a section; empty for the whole run.
+    /// The scope of the item, such as a section; empty for the whole run.
     pub scope_key: String,
     /// Counts from 1.
     pub attempt: u16,
@@ -223,7 +223,7 @@ pub struct ArtifactWritten {
     /// The schema that it has, if it is JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_id: Option<String>,
-    /// What wrote it.
+    /// The worker or tool that wrote it.
     pub writer: String,
     /// Its size.
     pub bytes: u64,
@@ -247,14 +247,14 @@ pub struct PrOpened {
     pub branch: String,
     /// The commit.
     pub commit_sha: String,
-    /// Where people read it.
+    /// Address of its web page.
     pub pr_url: String,
     /// Its number, if the forge counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pr_number: Option<i64>,
 }
 
-/// Why an item or a run failed.
+/// The cause of the failure of an item or a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// A code of the error table, or one of the worker.
@@ -300,7 +300,7 @@ impl EventBody {
         serde_json::from_value(json!({ "type": kind, "payload": payload }))
     }
 
-    /// What the event is about: events about the same thing have the same span.
+    /// Names the span of the event: events about the same thing have the same span.
     fn span_name(&self, run_id: &str) -> String {
         match self {
             Self::ToolCalled { .. } => "call".to_owned(),
@@ -327,7 +327,7 @@ pub struct Event {
     pub seq: i32,
     /// Unique.
     pub event_id: String,
-    /// When, milliseconds since the epoch.
+    /// Time of the event, in milliseconds since the epoch.
     pub ts_ms: i64,
     /// The type, such as `RUN_CREATED`.
     pub kind: String,
@@ -345,7 +345,7 @@ pub struct Event {
     pub hash: [u8; 32],
 }
 
-/// The last event of a log: its number and hash. What follows is chained to it.
+/// The last event of a log: its number and hash. The next event is chained to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogHead {
     /// Number of the last event; 0 for an empty log.
@@ -359,7 +359,7 @@ impl LogHead {
     pub const EMPTY: Self = Self { seq: 0, hash: NO_HASH };
 }
 
-/// The chain of a log is broken: somebody changed or removed an event.
+/// The chain of a log is broken: an event was changed or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokenChain {
     /// The first event that does not fit.
@@ -401,10 +401,10 @@ impl Event {
         event
     }
 
-    /// What happened.
+    /// Parses the payload.
     ///
     /// # Errors
-    /// If the payload is none that this program writes.
+    /// If this program did not write the payload.
     pub fn body(&self) -> Result<EventBody, serde_json::Error> {
         EventBody::read(&self.kind, &self.payload)
     }
@@ -415,7 +415,7 @@ impl Event {
         LogHead { seq: self.seq, hash: self.hash }
     }
 
-    /// The hash over all that the event says.
+    /// Computes the hash over all fields of the event.
     fn computed_hash(&self) -> [u8; 32] {
         let parts = json!([
             self.run_id,

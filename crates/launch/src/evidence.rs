@@ -1,4 +1,4 @@
-//! What gates need to know of a repository. They ask an [`Evidence`], so that they can be tested without a database.
+//! The facts about a repository that gates need. Gates ask an [`Evidence`], so that they can be tested without a database.
 
 mod left_out;
 mod names;
@@ -34,7 +34,7 @@ pub struct KnownDefinition {
     pub qualified: String,
     /// `function`, `class`, `method` …
     pub kind: String,
-    /// Whether other files can use it; `None` if that is unknown.
+    /// `true` if other files can use it; `None` if that is unknown.
     pub is_exported: Option<bool>,
 }
 
@@ -47,39 +47,38 @@ pub struct KnownRisk {
     pub operations: Vec<String>,
 }
 
-/// What is known of a repository at one commit.
+/// Facts about a repository at one commit.
 pub trait Evidence {
-    /// The name of the repository, as its folder is called after it was cloned.
+    /// Returns the name of the repository: that of its folder after cloning.
     fn name(&self) -> Option<&str>;
 
-    /// Whether the index has a file or folder.
+    /// Checks whether the index has a file or folder.
     fn exists(&self, path: &str) -> bool;
 
-    /// Whether the index leaves out what is at a path although the repository may have it: links, submodules, vendored and ignored
-    /// files.
+    /// Checks whether the index omits a path although the repository may have it: links, submodules, vendored and ignored files.
     fn is_left_out(&self, path: &str) -> bool;
 
-    /// Whether a file or folder exists as far as anybody can tell; only if not, a page is wrong that names it.
+    /// Checks whether a file or folder may exist. A page that names it is wrong only if this is `false`.
     fn may_exist(&self, path: &str) -> bool {
         self.exists(path) || self.is_left_out(path)
     }
 
-    /// Whether all paths are known; else every path exists as far as anybody can tell.
+    /// Returns `true` if all paths are known. Otherwise any path may exist.
     fn has_all_paths(&self) -> bool;
 
-    /// Whether the path of a file or folder is this one or ends with it.
+    /// Checks whether there is a file or folder with this path, or whose path ends with it.
     fn has_path_ending(&self, path: &str) -> bool;
 
-    /// The whole text of a file that the index has; `None` also for files that nobody asked for ([`Questions::texts`]).
+    /// Returns the whole text of an indexed file; also `None` for files that were not asked for ([`Questions::texts`]).
     fn text(&self, path: &str) -> Option<&str>;
 
-    /// Whether the index has the text of a file.
+    /// Checks whether the index has the text of a file.
     fn is_indexed(&self, path: &str) -> bool;
 
-    /// Paths of the files that the index has, sorted.
+    /// Returns the paths of the indexed files, sorted.
     fn indexed_files(&self) -> Vec<&str>;
 
-    /// Lines of a file, joined by line feeds; `None` if the file has no such lines, or nobody asked for it.
+    /// Returns lines of a file, joined by line feeds; `None` if the file has no such lines, or was not asked for.
     fn lines(&self, path: &str, first: u32, last: u32) -> Option<String> {
         let text = self.text(path)?;
         let count = last.checked_sub(first)?.checked_add(1)?;
@@ -88,28 +87,28 @@ pub trait Evidence {
         (u32::try_from(lines.len()) == Ok(count)).then(|| lines.join("\n"))
     }
 
-    /// The definitions with this simple name, in the way that it is written.
+    /// Returns the definitions with this simple name, in exactly this spelling.
     fn definitions(&self, name: &str) -> &[KnownDefinition];
 
-    /// Whether code, configuration or a path contains this name, in any style of writing it. Only for names that were asked for
-    /// ([`Questions::names`]); true for all others, because nothing is known of them.
+    /// Checks whether code, configuration or a path contains this name, in any naming style. Only for names that were asked for
+    /// ([`Questions::names`]); `true` for all others, because nothing is known about them.
     fn mentions(&self, name: &str) -> bool;
 
-    /// The risk at a definition.
+    /// Returns the risk at a definition.
     fn risk_at(&self, path: &str, line: u32) -> Option<&KnownRisk>;
 
-    /// The licence.
+    /// Returns the licence.
     fn licence(&self) -> Option<&Licence>;
 
-    /// The packages that it contains.
+    /// Returns the packages that it contains.
     fn packages(&self) -> &[Package];
 
-    /// The commands that its manifests name.
+    /// Returns the commands that its manifests name.
     fn commands(&self) -> &Commands;
 
-    /// Ids of the programming languages of its files, with the number of files.
+    /// Returns the ids of the programming languages of its files, with the number of files.
     fn code_languages(&self) -> &BTreeMap<String, u32>;
 
-    /// The definitions that others can use, sorted; empty unless they were asked for ([`Questions::public_definitions`]).
+    /// Returns the public definitions, sorted; empty unless they were asked for ([`Questions::public_definitions`]).
     fn public_definitions(&self) -> &BTreeSet<KnownDefinition>;
 }

@@ -28,13 +28,13 @@ impl ExternalHosts {
         listed.iter().map(parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether none are listed.
+    /// Returns `true` if none are listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address is on one of them.
+    /// Returns `true` if an address is on one of them.
     #[must_use]
     pub fn has(&self, url: &Url) -> bool {
         self.0.iter().any(|listed| {

@@ -11,7 +11,7 @@ const PATH_BYTES_MAX: usize = 4096;
 /// Longest segment, in bytes.
 const SEGMENT_BYTES_MAX: usize = 255;
 
-/// Why a text is no path of a site.
+/// The reason why a text is not a path of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathProblem {
     /// It is empty.
@@ -54,10 +54,10 @@ impl fmt::Display for PathProblem {
     }
 }
 
-/// The segments of a path that is relative to the site and leads nowhere else.
+/// Splits a path that is relative to the site, and stays inside it, into its segments.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem of the path.
 pub fn segments(path: &str) -> Result<Vec<&str>, PathProblem> {
     if path.is_empty() {
         return Err(PathProblem::Empty);
@@ -82,8 +82,8 @@ pub fn segments(path: &str) -> Result<Vec<&str>, PathProblem> {
     Ok(segments)
 }
 
-/// Whether some file system takes a name for `.git`: in any case; NTFS also without dots and spaces at the end, without the name of a
-/// stream, and by its short name; HFS+ also without characters that it ignores. These are the rules of git's `core.protectNTFS` and
+/// Checks whether some file system takes a name for `.git`: in any case; NTFS also without dots and spaces at the end, without the name of
+/// a stream, and by its short name; HFS+ also without characters that it ignores. These are the rules of git's `core.protectNTFS` and
 /// `core.protectHFS`.
 fn is_git_directory(name: &str) -> bool {
     let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
@@ -93,11 +93,11 @@ fn is_git_directory(name: &str) -> bool {
         || [".git", "git~1"].iter().any(|git| on_ntfs.eq_ignore_ascii_case(git))
 }
 
-/// Whether a file or folder can have this name on every system on which a site is checked out.
+/// Returns `true` if a file or folder can have this name on every system on which a site is checked out.
 #[must_use]
 pub fn is_portable(name: &str) -> bool {
     const DEVICES: &[&str] = &["aux", "con", "conin$", "conout$", "nul", "prn"];
-    // A device stays one with an extension.
+    // Windows reserves device names with any extension, too.
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ').to_ascii_lowercase();
     let numbered = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
     // Windows also takes superscript digits for digits here.
@@ -116,10 +116,10 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// A fence around these paths: what is one of them, or below one, is admitted.
+    /// Creates a fence that admits these paths and everything below them.
     ///
     /// # Errors
-    /// The first text that is no path, and what is wrong with it.
+    /// The first text that is not a path, and its problem.
     pub fn new(allowed: &[String]) -> Result<Self, (String, PathProblem)> {
         for path in allowed {
             segments(path).map_err(|problem| (path.clone(), problem))?;
@@ -133,7 +133,7 @@ impl Fence {
         &self.allowed
     }
 
-    /// Whether a path may be changed.
+    /// Returns `true` if a path may be changed.
     #[must_use]
     pub fn admits(&self, path: &str) -> bool {
         let Ok(segments) = segments(path) else { return false };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is admitted is below an allowed path also as the file system sees it.
+        /// An admitted path is below an allowed path, also as the file system resolves it.
         #[test]
         fn what_is_admitted_stays_below(path in "[a-c./\\\\]{0,12}", allowed in "[a-c]{1,2}(/[a-c]{1,2}){0,2}") {
             let fence = fence(&[&allowed]);

@@ -1,4 +1,4 @@
-//! Fixers: each repairs one kind of issue with one patch. What cannot be repaired is taken away; nothing is invented.
+//! Fixers: each repairs one kind of issue with one patch. Content that cannot be repaired is removed; nothing is invented.
 
 mod block;
 mod citation;
@@ -22,7 +22,7 @@ use crate::patch::Patch;
 use crate::render::{Sources, WrittenPage};
 use crate::site::{Page, Site};
 
-/// What a fixer works with.
+/// The inputs of a fixer.
 pub struct FixInput<'a> {
     /// The issue.
     pub issue: &'a Issue,
@@ -49,7 +49,7 @@ pub struct Repair {
     pub facts: Option<ProductFacts>,
     /// Hashes of lines of the patch that state nothing.
     pub template_lines: BTreeSet<String>,
-    /// What was done, as the end of a sentence.
+    /// The action taken, as the end of a sentence.
     pub done: &'static str,
 }
 
@@ -129,7 +129,7 @@ fn by_patch(patch: Patch, done: &'static str) -> Repair {
     Repair { patch: Some(patch), done, ..Repair::default() }
 }
 
-/// A repair that adds a written part at the end of what stands below a heading; without one, at the end of the page.
+/// A repair that adds a written part at the end of the text below a heading; without a heading, at the end of the page.
 fn by_adding(page: &Page, anchor: Option<String>, written: WrittenPage, done: &'static str) -> Repair {
     let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor, content: written.text };
     Repair { template_lines: written.template_lines, ..by_patch(patch, done) }

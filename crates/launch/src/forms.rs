@@ -1,4 +1,4 @@
-//! The parts of artifacts that others than their writer read. What an artifact has beyond them is its writer's.
+//! The parts of artifacts that are read by others than their writer. Everything else in an artifact is private to its writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ use crate::published::KeptPage;
 use crate::site::FrontMatterFormat;
 use crate::worker::{PAGE_PLAN, WorkItem, WorkerError};
 
-/// What the repository contains.
+/// The inventory of the repository.
 pub const REPO_INVENTORY: &str = "repo_inventory.json";
-/// Where the site keeps its pages.
+/// The folders in which the site keeps its pages.
 pub const SITE_CONTEXT: &str = "site_context.json";
-/// What the front matter of each section has.
+/// The front matter that each section has.
 pub const FRONT_MATTER_CONTRACT: &str = "frontmatter_contract.json";
 /// The claims with their evidence.
 pub const PRODUCT_FACTS: &str = "product_facts.json";
-/// Where else the repository says what a claim says, and which claims contradict each other.
+/// The other places in the repository that support each claim, and the claims that contradict each other.
 pub const EVIDENCE_MAP: &str = "evidence_map.json";
-/// The lines that claims cite, for people who ask later what they were.
+/// The lines that claims cite, for people who later ask for their original text.
 pub const CITED_LINES: &str = "cited_lines.json";
 /// Code that may become a snippet.
 pub const SNIPPET_CANDIDATES: &str = "snippet_candidates.json";
@@ -278,7 +278,7 @@ impl PlanPage {
 }
 
 impl SiteContext {
-    /// The layout for pages in these languages; `None` if the site has no such order.
+    /// Returns the layout for pages in these languages; `None` if the site has no folders for sections.
     #[must_use]
     pub fn layout(&self, locales: &[String]) -> Option<Layout> {
         let folders = self.folders.iter().map(|one| SectionFolder {
@@ -290,11 +290,11 @@ impl SiteContext {
     }
 }
 
-/// An artifact that was read: as JSON with its schema, and in its form, unless it does not fit it.
+/// An artifact that was read: as JSON with its schema, and parsed into its form if it fits.
 pub struct Read<T> {
     /// Its name.
     pub name: &'static str,
-    /// What it is as JSON; null if it is none.
+    /// Its content as JSON; null if it is not valid JSON.
     pub content: Value,
     /// The schema of the form.
     pub schema: Value,
@@ -302,7 +302,7 @@ pub struct Read<T> {
     pub form: Option<T>,
 }
 
-/// Reads an artifact of an item; `None` if there is none.
+/// Reads an artifact of an item; `None` if it is missing.
 #[must_use]
 pub fn read<T: DeserializeOwned + JsonSchema>(item: &WorkItem<'_>, name: &'static str) -> Option<Read<T>> {
     let bytes = item.artifacts.get(name)?;
@@ -314,7 +314,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(item: &WorkItem<'_>, name: &'stati
 /// Reads an artifact that a worker needs.
 ///
 /// # Errors
-/// `…_MISSING_INPUT` if there is none, `MALFORMED_ARTIFACT` if it does not have its form.
+/// `…_MISSING_INPUT` if it is missing, `MALFORMED_ARTIFACT` if it does not have its form.
 pub fn required<T: DeserializeOwned>(
     item: &WorkItem<'_>,
     worker: &str,
@@ -325,7 +325,7 @@ pub fn required<T: DeserializeOwned>(
         .map_err(|error| WorkerError::new("MALFORMED_ARTIFACT", format!("`{name}` cannot be read: {error}.")))
 }
 
-/// Reads an artifact that a run of an older program may not have.
+/// Reads an artifact that a run of an older program may lack.
 ///
 /// # Errors
 /// `MALFORMED_ARTIFACT` if it does not have its form.

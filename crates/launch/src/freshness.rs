@@ -1,7 +1,7 @@
-//! Whether the repository still says what pages say: the files that claims cite are compared with the lines that were cited.
+//! Checks that the repository still supports the claims of pages, by comparing the files that claims cite with the cited lines.
 //!
-//! What counts is whether the claim follows from the file, by the rules of [`crate::derivation`]: lines that moved, or were broken
-//! elsewhere, say the same.
+//! A claim is still supported if it follows from the file by the rules of [`crate::derivation`]; lines that only moved, or are wrapped
+//! differently, still support it.
 
 mod likeness;
 mod shown_lines;
@@ -39,7 +39,7 @@ pub struct MarkedSentence {
     pub line: u32,
     /// The claim.
     pub claim_id: String,
-    /// What the page says.
+    /// The sentence on the page.
     pub says: String,
 }
 
@@ -74,7 +74,7 @@ pub struct StaleSentence {
     pub verdict: Verdict,
 }
 
-/// What is compared.
+/// The inputs of a comparison.
 #[derive(Clone, Copy)]
 pub struct Comparison<'a> {
     /// The sentences of the pages.
@@ -85,26 +85,26 @@ pub struct Comparison<'a> {
     pub cited: &'a CitedLines,
     /// Name of the product.
     pub product_name: &'a str,
-    /// The files that are compared. All others are as they were.
+    /// The files to compare. All others are unchanged.
     pub paths: &'a BTreeSet<String>,
-    /// These files as they are now.
+    /// The current content of these files.
     pub evidence: &'a dyn Evidence,
-    /// Finds secrets, which are shown to nobody.
+    /// Finds secrets, which are never shown.
     pub secrets: &'a dyn SecretFinder,
 }
 
-/// What came out.
+/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Freshness {
     /// The stale sentences, by page and line; not all of many.
     pub stale: Vec<StaleSentence>,
     /// Number of all of them.
     pub stale_count: u32,
-    /// The files that do not say any more what they said.
+    /// The files that no longer support their claims.
     pub stale_paths: BTreeSet<String>,
 }
 
-/// The lines that claims cite, for people who will ask what they were. Lines with secrets are left out.
+/// Returns the lines that claims cite, for people who later ask for their original text. Lines with secrets are omitted.
 #[must_use]
 pub fn cited_lines(claims: &[Claim], evidence: &dyn Evidence, secrets: &dyn SecretFinder) -> CitedLines {
     let mut cited = CitedLines::default();
@@ -123,7 +123,7 @@ pub fn cited_lines(claims: &[Claim], evidence: &dyn Evidence, secrets: &dyn Secr
     cited
 }
 
-/// The sentences of a page that have marks of claims.
+/// Returns the sentences of a page that have marks of claims.
 #[must_use]
 pub fn marked_sentences(path: &str, text: String) -> Vec<MarkedSentence> {
     let page = Page::parse(path, text, PAGE_ITEMS_MAX);
@@ -147,7 +147,7 @@ pub fn marked_sentences(path: &str, text: String) -> Vec<MarkedSentence> {
     found
 }
 
-/// The sentences that still say what their claims say. Whoever changed a sentence of a page answers for it.
+/// Returns the sentences that still say what their claims say. A sentence that was edited is the responsibility of its editor.
 #[must_use]
 pub fn claimed_sentences(
     sentences: Vec<MarkedSentence>,
@@ -166,7 +166,7 @@ pub fn claimed_sentences(
     claimed
 }
 
-/// The files that the claims of these sentences cite, each with the claims.
+/// Returns the files that the claims of these sentences cite, each with the claims.
 #[must_use]
 pub fn cited_files<'c>(
     sentences: &[MarkedSentence],
@@ -181,7 +181,7 @@ pub fn cited_files<'c>(
     files
 }
 
-/// What has to be known of these files.
+/// Returns the questions to answer about these files.
 #[must_use]
 pub fn questions(paths: &BTreeSet<String>, claims: &BTreeMap<String, Claim>) -> Questions {
     let mut questions = Questions::default();
@@ -195,7 +195,7 @@ pub fn questions(paths: &BTreeSet<String>, claims: &BTreeMap<String, Claim>) -> 
     questions
 }
 
-/// Finds the sentences that the compared files do not say any more.
+/// Finds the sentences that the compared files no longer support.
 #[must_use]
 pub fn compare(comparison: &Comparison<'_>) -> Freshness {
     let mut proof = Proof::new(comparison.evidence, comparison.product_name);
@@ -209,7 +209,7 @@ pub fn compare(comparison: &Comparison<'_>) -> Freshness {
         let Some(citation) = *citation else { continue };
         found.stale_count = found.stale_count.saturating_add(1);
         found.stale_paths.insert(citation.path.clone());
-        // What lines became is looked for only where it is shown, because all of the file is compared for it.
+        // Replacements are searched for only where they are shown, because the search compares the whole file.
         if bytes_left == 0 || found.stale.len() == LISTED_MAX {
             continue;
         }
@@ -227,7 +227,7 @@ pub fn compare(comparison: &Comparison<'_>) -> Freshness {
     found
 }
 
-/// What became of the lines of a claim that are not as they were.
+/// A change of the lines of a claim.
 struct Change {
     path: String,
     old: ShownLines,
@@ -250,7 +250,7 @@ impl Change {
     }
 }
 
-/// The first citation of a claim that does not say it any more.
+/// Returns the first citation of a claim that no longer supports it.
 fn unsaid_citation<'c>(
     claim: &'c Claim,
     comparison: &Comparison<'_>,
@@ -260,7 +260,7 @@ fn unsaid_citation<'c>(
     compared.find(|citation| !is_said(claim, citation, comparison.evidence, proof))
 }
 
-/// Whether a file still says what a claim says: somewhere, or in lines that did not change.
+/// Checks whether a file still supports a claim: somewhere, or in lines that did not change.
 fn is_said(claim: &Claim, citation: &Citation, evidence: &dyn Evidence, proof: &mut Proof<'_>) -> bool {
     let lines = evidence.lines(&citation.path, citation.start_line, citation.end_line);
     let is_unchanged = lines.is_some_and(|lines| span_sha256(&lines) == citation.sha256);
@@ -285,7 +285,7 @@ fn changed(claim: &Claim, citation: &Citation, comparison: &Comparison<'_>) -> C
     Change { path: citation.path.clone(), old, new, verdict }
 }
 
-/// The lines, or none of them if one has a secret.
+/// Returns the lines, or none of them if one contains a secret.
 fn without_secrets(path: &str, shown: ShownLines, secrets: &dyn SecretFinder) -> ShownLines {
     match secrets.find(path, &shown.lines.join("\n")).is_empty() {
         true => shown,

@@ -13,7 +13,7 @@ const RUN_ID_BYTES: usize = 31;
 /// Length of the time in a run id.
 const TIME_BYTES: usize = 20;
 
-/// The id of a run: `r_2026-01-21T10-00-00Z_0123abcd`. Well-formed, so it is also a part of a path or of a branch.
+/// The id of a run: `r_2026-01-21T10-00-00Z_0123abcd`. It is always well-formed, so it can be a part of a path or of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(String);
 
@@ -80,12 +80,12 @@ pub fn work_item_id(run_id: &str, worker: &str, attempt: u16, scope_key: &str) -
     format!("{run_id}:{worker}:{attempt}:{scope_key}")
 }
 
-/// Identifies what caused an event, so that everything that one call causes can be found.
+/// Identifies the cause of an event, so that all consequences of one call can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// 32 hexadecimal digits, the same for everything that one call causes.
+    /// 32 hexadecimal digits, the same for all consequences of one call.
     pub trace_id: String,
-    /// The span of the call, if the event is not the call's own.
+    /// The span of the call, unless the event is the call itself.
     pub parent_span_id: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Trace {
         span_id(&self.trace_id, "call")
     }
 
-    /// The trace of what the call causes.
+    /// Returns the trace of the consequences of the call.
     #[must_use]
     pub fn below_call(&self) -> Self {
         Self { trace_id: self.trace_id.clone(), parent_span_id: Some(self.call_span()) }

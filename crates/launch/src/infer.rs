@@ -1,8 +1,8 @@
-//! Infers for which family and platform a repository is, from its name, its manifests, its README, and a configuration that it has.
+//! Infers the family and platform of a repository from its name, its manifests, its README, and a run configuration in it.
 //!
-//! Each of these is a signal with a weight. Independent signals for one value add up: what one leaves in doubt, the next one leaves in
-//! doubt in part. A value counts only if hardly any doubt is left and no other value comes near it, because a wrong guess would become
-//! a folder of a site.
+//! Each of these is a signal with a weight. Independent signals for one value add up: each removes a part of the doubt that the others
+//! leave. A value is accepted only if hardly any doubt is left and no other value comes near it, because a wrong guess would become a
+//! folder of a site.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,23 +41,23 @@ mod weight {
     pub(super) const MENTION: u64 = 20;
 }
 
-/// What is without any signal, in parts of which hundredths are taken.
+/// The doubt without any signal, large enough that hundredths of it are whole numbers.
 const ALL_DOUBT: u64 = 1_000_000_000_000;
-/// Less than a fifth has to be in doubt, so that the confidence is over 80 %.
+/// Most doubt of an accepted value: less than a fifth, so that the confidence is over 80 %.
 const DOUBT_MAX: u64 = ALL_DOUBT / 100 * 20;
-/// How far the next best value has to be behind.
+/// Least distance to the next best value.
 const LEAD_MIN: u64 = ALL_DOUBT / 100 * 15;
 
-/// Values that are suggested if none counts.
+/// Values that are suggested if none is accepted.
 const SUGGESTIONS_MAX: usize = 5;
 /// Longest title that is taken for the name of a product.
 const TITLE_CHARS_MAX: usize = 60;
 /// Words of a title that can be nothing but a name.
 const TITLE_WORDS_MAX: usize = 3;
-/// Words in names of repositories that say nothing of the product.
+/// Words in names of repositories that say nothing about the product.
 const EDITIONS: &[&str] = &["foss", "oss"];
 
-/// The words by which READMEs speak of platforms. Those that are also words of English do not count in running text.
+/// Words by which READMEs name platforms. Those that are also English words do not count in running text.
 const MENTIONS: &[(&str, Platform)] = &[
     ("Android", Platform::Android),
     ("C++", Platform::Cpp),
@@ -74,18 +74,18 @@ const MENTIONS: &[(&str, Platform)] = &[
     ("TypeScript", Platform::Typescript),
 ];
 
-/// What is read of a repository.
+/// The parts of a repository that are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// Whose it is; empty if nobody says.
+    /// Its owner; empty if unknown.
     pub owner: String,
     /// Its name.
     pub name: String,
-    /// The files for which [`is_read`] holds, by their paths.
+    /// The files accepted by [`is_read`], by their paths.
     pub files: BTreeMap<String, String>,
 }
 
-/// Whether a file is read: the README, a configuration, and manifests of the repository and of its folders.
+/// Returns `true` if a file is read: the README, a configuration, and manifests of the repository and of its folders.
 #[must_use]
 pub fn is_read(path: &str) -> bool {
     match path.split_once('/') {
@@ -95,7 +95,7 @@ pub fn is_read(path: &str) -> bool {
     }
 }
 
-/// The files that are read among these: those of the root first, and no more than [`FILES_MAX`].
+/// Selects the files to read: those of the root first, and no more than [`FILES_MAX`].
 #[must_use]
 pub fn files_to_read(paths: impl Iterator<Item = String>) -> Vec<String> {
     let mut chosen: Vec<String> = paths.filter(|path| is_read(path)).collect();
@@ -104,7 +104,7 @@ pub fn files_to_read(paths: impl Iterator<Item = String>) -> Vec<String> {
     chosen
 }
 
-/// Guesses at one value, each with the doubt that is left of it.
+/// Guesses at one value, each with its remaining doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guesses<T>(BTreeMap<T, u64>);
 
@@ -128,7 +128,7 @@ impl<T: Ord> Guesses<T> {
         all
     }
 
-    /// The value that counts: over 80 % certain, and at least 15 points ahead of the next one.
+    /// Returns the accepted value: over 80 % certain, and at least 15 points ahead of the next one.
     #[must_use]
     pub fn decided(&self) -> Option<&T> {
         let ordered = self.ordered();
@@ -137,14 +137,14 @@ impl<T: Ord> Guesses<T> {
         (*doubt < DOUBT_MAX && next.saturating_sub(*doubt) >= LEAD_MIN).then_some(*best)
     }
 
-    /// The best values, whether one counts or not.
+    /// Returns the best values, whether or not one is accepted.
     #[must_use]
     pub fn suggestions(&self) -> Vec<&T> {
         self.ordered().into_iter().take(SUGGESTIONS_MAX).map(|(value, _)| value).collect()
     }
 }
 
-/// What a repository says of its product.
+/// Facts about a product that are inferred from its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inference {
     /// The family of products, as paths name it.
@@ -155,7 +155,7 @@ pub struct Inference {
     pub product_name: String,
 }
 
-/// Infers what a repository is about.
+/// Infers the facts about the product of a repository.
 #[must_use]
 pub fn infer(metadata: &Metadata) -> Inference {
     let (mut family, mut platform) = (Guesses::default(), Guesses::default());
@@ -194,13 +194,13 @@ pub fn infer(metadata: &Metadata) -> Inference {
     Inference { family, platform, product_name }
 }
 
-/// Whether the name of a repository, with that of its owner, has the words of a product.
+/// Returns `true` if the name of a repository, with that of its owner, has the words of a product.
 #[must_use]
 pub fn is_about(owner: &str, name: &str, product: &str) -> bool {
     has_words(&words(name), product) || has_words(&words(owner), product)
 }
 
-/// What the name of a repository says.
+/// The parts of the name of a repository.
 #[derive(Debug, PartialEq, Eq)]
 struct NameParts {
     family: Option<String>,
@@ -212,7 +212,7 @@ impl NameParts {
     /// Reads names such as `Shop.Till-for-Python-via-.NET`, `shop-till-foss-python`, `till-python` and `till`.
     fn read(owner: &str, name: &str) -> Self {
         let mut parts = words(name);
-        // What follows says how it is made, not for whom.
+        // The part after `via` is how it is made, not for whom.
         if let Some(at) = parts.iter().position(|part| part == "via").filter(|at| *at > 0) {
             parts.truncate(at);
         }
@@ -256,7 +256,7 @@ impl NameParts {
     }
 }
 
-/// What a configuration in the repository says, as far as it could be one.
+/// The values of a run configuration in the repository, as far as they can be parsed.
 #[derive(Debug, Default)]
 struct Config {
     family: Option<String>,
@@ -315,8 +315,8 @@ fn platform_of_manifest(name: &str, text: &str) -> Option<Platform> {
     }
 }
 
-/// The families that the packages of the repository are named after, each once. One that contains that of the repository's name is
-/// named after it.
+/// Returns the families that the packages of the repository are named after, each once. A package whose name contains the family of the
+/// repository's name counts for that family.
 fn families_of_packages(metadata: &Metadata, of_name: Option<&str>) -> BTreeSet<String> {
     let mut manifests = Manifests::default();
     for (path, text) in metadata.files.iter().filter(|(path, _)| !path.contains('/') && is_manifest(path)) {
@@ -333,7 +333,7 @@ fn families_of_packages(metadata: &Metadata, of_name: Option<&str>) -> BTreeSet<
     manifests.packages.iter().filter_map(|package| family(&package.name)).collect()
 }
 
-/// Adds what the README says, of each value once.
+/// Adds the signals of the README, once for each value.
 fn add_readme(family: &mut Guesses<String>, platform: &mut Guesses<Platform>, title: &str, readme: &str) {
     let (in_title, in_text) = (words(title), words(readme));
     let known: Vec<String> = family.0.keys().cloned().collect();
@@ -362,7 +362,7 @@ fn add_readme(family: &mut Guesses<String>, platform: &mut Guesses<Platform>, ti
     }
 }
 
-/// The platforms that a text names as people write them, as whole words.
+/// Returns the platforms that a text names in their usual spelling, as whole words.
 fn mentioned(text: &str) -> impl Iterator<Item = Platform> {
     MENTIONS.iter().filter(|(word, _)| has_whole(text, word)).map(|(_, platform)| *platform)
 }
@@ -380,14 +380,14 @@ fn has_whole(text: &str, word: &str) -> bool {
 fn title_of(readme: &str) -> Option<&str> {
     let heading = readme.lines().find_map(|line| line.strip_prefix("# "))?.trim();
     let opened = heading.trim_end_matches('#');
-    // Only a space makes the last signs the end of the heading: `C#` is a name.
+    // Trailing `#`s close the heading only after a space: `C#` is a name.
     let is_closed = opened.is_empty() || opened.ends_with(char::is_whitespace);
     let title = if is_closed { opened.trim_end() } else { heading };
     Some(title).filter(|title| !title.is_empty())
 }
 
-/// Whether a text can be the name of a product: one short line without markup. `#1` is markup, too: forges link it, and a commit message
-/// such as "Document Till fixes #1" would close an issue of the site.
+/// Returns `true` if a text can be the name of a product: one short line without markup. `#1` counts as markup, because forges link it, and
+/// a commit message such as "Document Till fixes #1" would close an issue of the site.
 fn is_name(text: &str) -> bool {
     let names_issue = text.split('#').skip(1).any(|after| after.starts_with(|c: char| c.is_ascii_digit()));
     let is_plain = |letter: char| letter.is_alphanumeric() || " .,+#-&'()/".contains(letter);
@@ -398,7 +398,7 @@ fn is_name(text: &str) -> bool {
         && !names_issue
 }
 
-/// The name of a repository as people say it.
+/// Returns the name of a repository with spaces, as people say it.
 fn spoken(name: &str) -> String {
     let spaced = name.replace(['-', '_'], " ");
     let spoken = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -413,7 +413,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether the words of `wanted` follow one another in `words`.
+/// Returns `true` if the words of `wanted` follow one another in `words`.
 fn has_words(words: &[String], wanted: &str) -> bool {
     let wanted: Vec<&str> = wanted.split('-').collect();
     words.windows(wanted.len().max(1)).any(|window| window.iter().eq(wanted.iter()))

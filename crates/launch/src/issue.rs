@@ -1,4 +1,4 @@
-//! Issues: what a gate finds wrong, each under an id that stays the same when other lines of its page change.
+//! Issues: faults that gates find, each with an id that stays the same when other lines of its page change.
 
 use contract::echo_within;
 use platform::sha256;
@@ -76,20 +76,20 @@ impl IssueStatus {
 pub struct Rule {
     /// Stable name in snake case, unique within its gate.
     pub code: &'static str,
-    /// What is wrong, in a few words.
+    /// The problem, in a few words.
     pub title: &'static str,
-    /// Whether a fixer may be able to repair it.
+    /// `true` if a fixer may be able to repair it.
     pub fixable: bool,
 }
 
 impl Rule {
-    /// A rule whose issues people have to repair.
+    /// Creates a rule whose issues people have to repair.
     #[must_use]
     pub const fn new(code: &'static str, title: &'static str) -> Self {
         Self { code, title, fixable: false }
     }
 
-    /// A rule whose issues a fixer may repair.
+    /// Creates a rule whose issues a fixer may repair.
     #[must_use]
     pub const fn fixable(code: &'static str, title: &'static str) -> Self {
         Self { code, title, fixable: true }
@@ -124,8 +124,8 @@ pub struct Issue {
 }
 
 impl Issue {
-    /// An open issue. `subject` is what it is about, such as the target of a link: together with gate, code and path it identifies
-    /// the issue.
+    /// Creates an open issue. `subject` is the thing that it is about, such as the target of a link: together with gate, code and path it
+    /// identifies the issue.
     #[must_use]
     pub fn new(
         gate: &str,
@@ -150,7 +150,7 @@ impl Issue {
         }
     }
 
-    /// Whether it is open and makes a gate fail in every profile.
+    /// Returns `true` if it is open and makes a gate fail in every profile.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.status == IssueStatus::Open && self.severity <= Severity::Error
@@ -164,7 +164,7 @@ impl Issue {
     }
 }
 
-/// The id of an issue. White space in the subject does not count.
+/// Returns the id of an issue. White space in the subject does not count.
 fn issue_id(gate: &str, code: &str, path: &str, subject: &str) -> String {
     let subject = subject.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut id = sha256::digest_hex([gate, code, path, &subject].join("\0").as_bytes());
@@ -172,7 +172,7 @@ fn issue_id(gate: &str, code: &str, path: &str, subject: &str) -> String {
     id
 }
 
-/// A quote of a page for a message: on one line, without hidden characters, at most 120 characters.
+/// Quotes a part of a page in a message: on one line, without hidden characters, at most 120 characters.
 #[must_use]
 pub fn quote(text: &str) -> String {
     format!("`{}`", echo_within(text.trim(), QUOTE_CHARS_MAX))
@@ -196,7 +196,7 @@ mod tests {
         for other in [issue("b.md", 3, "x.md"), issue("a.md", 3, "y.md")] {
             assert_ne!(first.issue_id, other.issue_id);
         }
-        // Parts are not simply put together.
+        // The parts are hashed with separators.
         assert_ne!(issue_id("a", "bc", "d", "e"), issue_id("ab", "c", "d", "e"));
     }
 

@@ -1,4 +1,4 @@
-//! Which tool is legal in which state of a run.
+//! The tools that are legal in each state of a run.
 
 use crate::state::RunState;
 
@@ -17,12 +17,12 @@ pub enum RunTool {
     OpenPr,
 }
 
-/// What a tool does in a state.
+/// The effect of a tool in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Legality {
     /// It runs.
     Runs,
-    /// It answers what is already so, and changes nothing.
+    /// It reports the existing result, and changes nothing.
     Repeats,
     /// It is refused, because the run was cancelled.
     Cancelled,
@@ -46,7 +46,7 @@ impl RunTool {
         }
     }
 
-    /// What the tool does in a run in this state with this last report.
+    /// Returns the effect of the tool on a run in this state with this last report.
     #[must_use]
     pub fn in_state(self, state: RunState, report_ok: Option<bool>) -> Legality {
         use Legality::{Cancelled, Refused, Repeats, Runs};
@@ -69,7 +69,7 @@ impl RunTool {
     }
 }
 
-/// The tools that change something now. While a job holds the run, only cancelling does.
+/// Returns the tools that would change something now. While a job holds the run, only cancelling does.
 #[must_use]
 pub fn legal_tools(state: RunState, report_ok: Option<bool>, is_held: bool) -> Vec<&'static str> {
     let runs = |tool: &RunTool| {

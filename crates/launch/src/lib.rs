@@ -1,6 +1,6 @@
 //! Launch runs: pages of documentation that are proved against an indexed repository.
 //!
-//! All of it is pure: the program reads sites, repositories and the database, and this crate decides what they mean.
+//! This crate is pure: the program reads sites, repositories and the database, and this crate interprets them.
 
 mod pattern;
 

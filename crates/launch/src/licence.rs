@@ -1,4 +1,4 @@
-//! Which licence a repository has, according to its licence file and its manifests.
+//! Detects the licence of a repository from its licence file and its manifests.
 
 /// A licence that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub struct Licence {
     pub spdx: String,
     /// The file that says so.
     pub path: String,
-    /// Another file that says otherwise, with what it says.
+    /// Another file that declares a different licence, with that licence.
     pub conflict: Option<(String, String)>,
 }
 
-/// Phrases that tell a licence's text: all of the first list, none of the second.
+/// Phrases that identify a licence's text: it has all of the first list and none of the second.
 struct Text {
     spdx: &'static str,
     has: &'static [&'static str],
@@ -76,7 +76,7 @@ const TEXTS: &[Text] = &[
 /// Beginnings of names of files with a licence, in upper case.
 const FILE_NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "UNLICENSE"];
 
-/// Whether a file at the root of a repository is named as its licence.
+/// Returns `true` if a file at the root of a repository is named like a licence file.
 #[must_use]
 pub fn is_licence_file(path: &str) -> bool {
     let upper = path.to_uppercase();
@@ -84,7 +84,7 @@ pub fn is_licence_file(path: &str) -> bool {
     !path.contains('/') && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
 }
 
-/// The licence of a text: of its SPDX line, else by phrases that only one licence has.
+/// Detects the licence of a text: by its SPDX line, or else by phrases that only one licence has.
 #[must_use]
 pub fn of_text(text: &str) -> Option<String> {
     let head = &text[..text.floor_char_boundary(64 << 10)];
@@ -102,8 +102,8 @@ pub fn of_text(text: &str) -> Option<String> {
         .map(|text| text.spdx.to_owned())
 }
 
-/// The licence that files name, as pairs of path and SPDX expression: the texts of licences, and what manifests declare. Several
-/// texts are a choice. `None` without any.
+/// Combines the licences that files name, as pairs of path and SPDX expression: the licence texts, and the declarations of manifests.
+/// Several texts are a choice. `None` without any.
 #[must_use]
 pub fn detect(texts: &[(String, String)], declared: &[(String, String)]) -> Option<Licence> {
     let (path, _) = texts.first().or_else(|| declared.first())?;
@@ -118,14 +118,14 @@ pub fn detect(texts: &[(String, String)], declared: &[(String, String)]) -> Opti
     Some(Licence { spdx, path: path.clone(), conflict })
 }
 
-/// Whether two expressions have a licence in common. `GPL-3.0` and `GPL-3.0-or-later` are the same text.
+/// Returns `true` if two expressions have a licence in common. `GPL-3.0` and `GPL-3.0-or-later` have the same text.
 #[must_use]
 pub fn agree(one: &str, other: &str) -> bool {
     let others = identifiers(other);
     identifiers(one).iter().any(|id| others.contains(id))
 }
 
-/// The identifiers of an expression in lower case, without what comes after the text: `-only`, `-or-later`, `+`.
+/// Returns the identifiers of an expression in lower case, without the suffixes `-only`, `-or-later` and `+`.
 fn identifiers(expression: &str) -> Vec<String> {
     let words = expression.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '/'));
     let words = words.filter(|word| !matches!(*word, "" | "OR" | "AND" | "WITH" | "or" | "and" | "with"));
@@ -138,7 +138,7 @@ fn identifiers(expression: &str) -> Vec<String> {
     words.map(plain).collect()
 }
 
-/// Whether a text can be an SPDX expression.
+/// Returns `true` if a text can be an SPDX expression.
 #[must_use]
 pub fn is_expression(text: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-.+()/ ".contains(c);
@@ -148,7 +148,7 @@ pub fn is_expression(text: &str) -> bool {
         && text.contains(char::is_alphanumeric)
 }
 
-/// The SPDX identifiers of the licences that can be recognised.
+/// Returns the SPDX identifiers of the licences that can be recognised.
 pub fn known() -> impl Iterator<Item = &'static str> {
     TEXTS.iter().map(|text| text.spdx)
 }

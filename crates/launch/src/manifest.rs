@@ -1,4 +1,4 @@
-//! Manifests of packages and build tools: which packages a repository has, and which commands they name.
+//! Manifests of packages and build tools: the packages of a repository, and the commands that the manifests name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::pattern::pattern;
 /// Longest manifest that is read, in bytes.
 pub const MANIFEST_BYTES_MAX: usize = 1 << 20;
 
-/// Who publishes packages of a kind.
+/// The registry of packages of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecosystem {
     /// crates.io.
@@ -31,7 +31,7 @@ pub enum Ecosystem {
 /// A package that a repository contains.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Package {
-    /// Who publishes it.
+    /// The registry that publishes it.
     pub ecosystem: Ecosystem,
     /// Its name.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Commands {
     pub cargo_targets: BTreeSet<String>,
 }
 
-/// What manifests say.
+/// The contents of manifests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifests {
     /// The packages, sorted.
@@ -67,7 +67,7 @@ pub struct Manifests {
     pub licences: Vec<(String, String)>,
 }
 
-/// Whether a file is a manifest that [`Manifests::read`] knows.
+/// Returns `true` if a file is a manifest that [`Manifests::read`] understands.
 #[must_use]
 pub fn is_manifest(path: &str) -> bool {
     let name = file_name(path);
@@ -97,7 +97,7 @@ fn folder(path: &str) -> &str {
 }
 
 impl Manifests {
-    /// Reads a manifest; one that cannot be read says nothing.
+    /// Reads a manifest; one that cannot be parsed is ignored.
     pub fn read(&mut self, path: &str, text: &str) {
         if text.len() > MANIFEST_BYTES_MAX {
             return;

@@ -1,29 +1,29 @@
-//! What the program finds out before the gates run: how the commands of the site ended, and whether other hosts have the pages to which
-//! links lead. Gates get it as data, so that they stay pure.
+//! Observations that the program makes before the gates run: the outcomes of the site's commands, and whether links to other hosts lead
+//! somewhere. Gates receive them as data, so that they stay pure.
 
 use std::collections::BTreeMap;
 
-/// All of it.
+/// All observations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// How the commands of the site profile ended, in the order in which they ran.
+    /// The outcomes of the commands of the site profile, in the order in which they ran.
     pub commands: Vec<CommandResult>,
-    /// What the listed hosts answered; `None` if none are listed.
+    /// The answers of the listed hosts; `None` if none are listed.
     pub links: Option<ExternalLinks>,
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
     /// Its name in the site profile.
     pub name: String,
-    /// Whether a failure is an error.
+    /// `true` if a failure is an error.
     pub required: bool,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: CommandOutcome,
 }
 
-/// The end of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandOutcome {
     /// With success.
@@ -39,28 +39,28 @@ pub enum CommandOutcome {
     NotRun(String),
 }
 
-/// What hosts answered.
+/// The answers of hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExternalLinks {
     /// By address, as [`address`](crate::external_hosts::address) writes it.
     pub results: BTreeMap<String, LinkOutcome>,
-    /// Number of addresses that were not asked for.
+    /// Number of addresses that were not requested.
     pub left_out: usize,
 }
 
-/// What a host answered about an address.
+/// A host's answer about an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkOutcome {
     /// There is something.
     Reached,
     /// There is nothing: the status is 404 or 410.
     Gone(u16),
-    /// Nobody knows, for this reason.
+    /// The answer is inconclusive, for this reason.
     Unclear(String),
 }
 
 impl LinkOutcome {
-    /// What a status says.
+    /// Interprets a status.
     #[must_use]
     pub fn of_status(status: u16) -> Self {
         match status {

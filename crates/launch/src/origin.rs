@@ -1,9 +1,9 @@
-//! The address that a git directory was cloned from, out of its configuration.
+//! Reads the address that a git directory was cloned from in its configuration.
 
 /// Longest address that is read.
 const URL_BYTES_MAX: usize = 2000;
 
-/// The `url` of the remote `origin` in the text of a git configuration. Included files are not followed.
+/// Returns the `url` of the remote `origin` in the text of a git configuration. Included files are not followed.
 #[must_use]
 pub fn origin_url(config: &str) -> Option<String> {
     let mut in_origin = false;
@@ -23,7 +23,7 @@ pub fn origin_url(config: &str) -> Option<String> {
     url.filter(|url| !url.is_empty() && url.len() <= URL_BYTES_MAX)
 }
 
-/// Whether a line is `[remote "origin"]`; the name of a section has no case, that of a subsection has.
+/// Returns `true` if a line is `[remote "origin"]`; section names are case-insensitive, subsection names are case-sensitive.
 fn is_origin(line: &str) -> bool {
     let inner = line.strip_prefix('[').and_then(|line| line.split_once(']')).map(|(inner, _)| inner.trim());
     let parts = inner.and_then(|inner| inner.split_once(char::is_whitespace));

@@ -25,8 +25,8 @@ pub struct EvidenceFile {
     pub bytes: Vec<u8>,
 }
 
-/// Packs files in this order. If the result has more than `bytes_max` bytes, drafts are left out, then all files; the list always has
-/// the hashes of all.
+/// Packs files in this order. If the result has more than `bytes_max` bytes, drafts are omitted, then all files; the list always has the
+/// hashes of all.
 ///
 /// # Errors
 /// Those of packing in memory.
@@ -57,7 +57,7 @@ fn pack_some(files: &[EvidenceFile], keep: fn(&EvidenceFile) -> bool) -> io::Res
         .collect();
     let manifest = stable_json(&json!({ "schema_version": "1.0", "files": listed }));
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    // Without the time of packing, which would make equal files differ.
+    // Without timestamps, which would make equal files differ.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(DateTime::default())

@@ -1,4 +1,4 @@
-//! Patches: changes of single files of a site, each of which says what it expects to find. None deletes a file.
+//! Patches: changes of single files of a site, each with the content that it expects to find. No patch deletes a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ pub enum Patch {
         /// Its content.
         content: String,
     },
-    /// Text at the end of what stands below a heading.
+    /// Text added at the end of the part below a heading.
     UpdateByAnchor {
         /// The file.
         path: String,
@@ -39,7 +39,7 @@ pub enum Patch {
     UpdateFrontmatterKeys {
         /// The file.
         path: String,
-        /// How the front matter is written.
+        /// The format of the front matter.
         format: FrontMatterFormat,
         /// The fields.
         values: BTreeMap<String, Value>,
@@ -59,7 +59,7 @@ pub enum Patch {
     },
 }
 
-/// Why a patch cannot be applied.
+/// The reason why a patch cannot be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchError {
     /// The file to be created exists with another content.
@@ -89,11 +89,11 @@ impl fmt::Display for PatchError {
 impl std::error::Error for PatchError {}
 
 impl Patch {
-    /// A patch that replaces lines of a text, the last inclusive.
+    /// Creates a patch that replaces lines of a text, the last inclusive.
     #[must_use]
     pub fn of_range(path: &str, text: &str, (start_line, end_line): (u32, u32), content: String) -> Self {
         let (before, replaced, _) = split(text, start_line, end_line).unwrap_or((text, "", ""));
-        // A last line without an end gets one, or what follows would become part of it.
+        // Terminate the last line, or the following text would become part of it.
         let content =
             if before.is_empty() || before.ends_with('\n') { content } else { format!("\n{content}") };
         Self::UpdateFileRange {
@@ -105,7 +105,7 @@ impl Patch {
         }
     }
 
-    /// The patch that makes one text of another, with the lines that differ; `None` if they are equal.
+    /// Returns the patch that turns one text into another by replacing the lines that differ; `None` if they are equal.
     #[must_use]
     pub fn between(path: &str, before: &str, after: &str) -> Option<Self> {
         if before == after {
@@ -134,7 +134,7 @@ impl Patch {
         }
     }
 
-    /// What it does, in a word.
+    /// Returns its kind, in a word.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl Patch {
         }
     }
 
-    /// Its id: equal patches have equal ids.
+    /// Returns its id: equal patches have equal ids.
     #[must_use]
     pub fn id(&self) -> String {
         let mut id = sha256::digest_hex(stable_json(self).as_bytes());
@@ -153,10 +153,10 @@ impl Patch {
         id
     }
 
-    /// The file after the patch; `before` is its content, if it exists. A patch that was applied already changes nothing.
+    /// Returns the file after the patch; `before` is its content, if it exists. A patch that was already applied changes nothing.
     ///
     /// # Errors
-    /// If the file is not as the patch expects it.
+    /// If the file does not have the content that the patch expects.
     pub fn apply(&self, before: Option<&str>) -> Result<String, PatchError> {
         match (self, before) {
             (Self::CreateFile { content, .. }, None) => Ok(content.clone()),
@@ -181,7 +181,7 @@ impl Patch {
     }
 }
 
-/// A text before, within and after these lines; `None` if it has no such lines.
+/// Splits a text into the parts before, within and after these lines; `None` if it has no such lines.
 fn split(text: &str, start_line: u32, end_line: u32) -> Option<(&str, &str, &str)> {
     let start = usize::try_from(start_line.checked_sub(1)?).ok()?;
     let end = usize::try_from(end_line).ok()?;
@@ -206,7 +206,7 @@ fn add_below(path: &str, anchor: Option<&str>, content: &str, before: &str) -> R
     Ok(format!("{}\n{}\n{rest}", with_end(head), with_end(content)))
 }
 
-/// Replaces fields where they stand, and adds the others at the end of the front matter.
+/// Replaces existing fields in place, and adds the others at the end of the front matter.
 fn set_keys(
     path: &str,
     format: FrontMatterFormat,

@@ -1,4 +1,4 @@
-//! Where the pages of a section go: below the paths that may be changed, and as the site orders its pages.
+//! Placement of the pages of a section: below the paths that may be changed, and following the existing layout of the site.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use crate::forms::{Folder, FrontMatterStyle, SiteContext};
 use crate::gate::{FrontMatterContract, discover_contract};
 use crate::site::{FrontMatter, FrontMatterFormat, Page, Site};
 
-/// Fewest pages from which it can be told which keys every page has.
+/// Fewest pages from which the keys that every page has can be derived.
 const SAMPLE_MIN: u32 = 5;
 /// Pages whose values are compared.
 const SHARED_SAMPLE_MAX: usize = 50;
 
-/// Where the site gets the pages of each section.
+/// Returns the folder in which the site gets the pages of each section.
 #[must_use]
 pub fn site_context(site: &Site, config: &RunConfig) -> SiteContext {
     let locale = config.locale();
@@ -51,7 +51,7 @@ fn base_of(section: Section, config: &RunConfig) -> String {
     }
 }
 
-/// Whether a path has a part that is the name of a section, or begins with it and a dot.
+/// Returns `true` if a path has a part that is the name of a section, or begins with it and a dot.
 pub(crate) fn is_named_after(path: &str, section: Section) -> bool {
     let name = section.as_str();
     let is_named =
@@ -67,7 +67,7 @@ fn family_folder(base: &str, config: &RunConfig) -> String {
     }
 }
 
-/// Whether pages of a section stand in a folder of their language: those of the family or, if it is new, of another one.
+/// Returns `true` if pages of a section are in a folder of their language: those of the family or, if it is new, of another one.
 fn has_locale(
     site: &Site,
     family: &str,
@@ -102,8 +102,8 @@ fn with_slug(root: &str, slug: &str) -> String {
     if root.split('/').any(|part| part == slug) { root.to_owned() } else { format!("{root}/{slug}") }
 }
 
-/// What the front matter of the pages around a folder has, and how it is written. Without pages there, those around the folder above
-/// count. Pages that runs wrote do not: they would ask less of the next run than the pages of people asked of this one.
+/// Derives the contents and format of the front matter from the pages around a folder; without pages there, from those around its parent.
+/// Pages that runs wrote do not count: they would set a lower standard for the next run than people's pages did for this one.
 #[must_use]
 pub fn front_matter_of(site: &Site, folder: &str) -> (FrontMatterContract, FrontMatterStyle) {
     let mut folder = folder;
@@ -122,7 +122,7 @@ fn is_of_a_run(page: &Page) -> bool {
     page.comments.iter().any(|comment| is_mark_of_a_run(&comment.text))
 }
 
-/// Whether a page stands for a folder; such pages have front matter of their own kind.
+/// Returns `true` if a page represents a folder; such pages have front matter of their own kind.
 fn is_index(page: &Page) -> bool {
     let name = page.path.rsplit('/').next().unwrap_or(&page.path);
     name == "_index.md" || name.eq_ignore_ascii_case("readme.md")
@@ -131,7 +131,7 @@ fn is_index(page: &Page) -> bool {
 fn contract(pages: &[&Page]) -> FrontMatterContract {
     let mut contract = discover_contract(pages.iter().copied());
     if contract.sample_size < SAMPLE_MIN {
-        // Of a few pages, nobody can tell what all have; only a title belongs to each.
+        // A few pages do not show which keys all pages have; only a title is always required.
         let (title, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut contract.required).into_iter().partition(|(key, _)| key == "title");
         contract.required = title;
@@ -150,7 +150,7 @@ fn style(pages: &[&Page]) -> FrontMatterStyle {
         .take(SHARED_SAMPLE_MAX)
         .collect();
     let tomls = written.iter().filter(|(format, _)| *format == FrontMatterFormat::Toml).count();
-    // Most pages decide whether there is any.
+    // The majority of pages decides whether there is front matter.
     let is_usual = written.len() * 2 > pages.len().min(SHARED_SAMPLE_MAX);
     let format = match tomls * 2 > written.len() {
         true => FrontMatterFormat::Toml,
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(style.format, Some(FrontMatterFormat::Yaml));
         assert_eq!(style.shared, BTreeMap::from([("type".to_owned(), json!("docs"))]));
         let (few, _) = front_matter_of(&site(&files[..2]), "content/docs/shop");
-        assert_eq!(few.required.keys().collect::<Vec<_>>(), ["title"], "of two pages nobody can tell");
+        assert_eq!(few.required.keys().collect::<Vec<_>>(), ["title"], "two pages are too few");
         let mark = "---\ntitle: Start\n---\n\nSays it. <!-- claim_id: 1 -->\n";
         let written = [files.as_slice(), &[("content/docs/shop/start.md", mark)]].concat();
         let (after, _) = front_matter_of(&site(&written), "content/docs/shop");

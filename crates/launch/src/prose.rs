@@ -1,7 +1,7 @@
-//! Sentences of documents and comments that a page may repeat: what stands by itself, is short, and means nothing but text.
+//! Sentences of documents and comments that a page may repeat: they are self-contained, short, and plain text.
 //!
-//! A sentence is repeated elsewhere without what stood around it. So what counts is also the place: an item says only together with
-//! the line that leads to it what it says, and what stands below "Roadmap" is not so yet.
+//! A sentence is repeated without its context, so its place matters, too: an item may depend on the line that introduces its list, and text
+//! below "Roadmap" is not true yet.
 
 mod outline;
 mod paragraph;
@@ -26,26 +26,26 @@ const BYTES_MAX: usize = 300;
 const WORDS_MIN: usize = 3;
 const WORDS_MAX: usize = 45;
 
-/// Words by which a sentence depends on what stands around it, or on who says it.
+/// Words by which a sentence depends on its context, or on its author.
 const DEPENDENT: &[&str] = &[
     "above", "below", "click", "fixme", "following", "here", "i", "i'm", "me", "my", "our", "tbd", "todo",
     "us", "we", "we'll", "we're",
 ];
-/// Phrases that do the same.
+/// Phrases with the same effect.
 const DEPENDENT_PHRASES: &[&str] = &[
     "this section", "this page", "this document", "this file", "this guide", "this readme", "this example",
     "see the ", "for example",
 ];
-/// Parts of texts that mean something to Markdown, to HTML, to templates, or that lead elsewhere.
+/// Parts of texts that are syntax in Markdown, HTML or templates, or that lead elsewhere.
 const ACTIVE: &[&str] =
     &["<!--", "-->", "{{", "}}", "{%", "%}", "${", "://", "www.", "``", "~~", "\\", "\u{fffc}"];
-/// Keys of front matter whose text says what a page is about.
+/// Keys of front matter that describe a page.
 pub(crate) const DESCRIPTION_KEYS: &[&str] = &["description", "summary", "abstract", "excerpt"];
 
-/// A character of HTML by its name or number, which shows something else than what is written.
+/// An HTML entity, by name or number, which is shown as another character.
 static ENTITY: LazyLock<Regex> = LazyLock::new(|| pattern(r"&#?[A-Za-z0-9]{1,32};"));
 
-/// A sentence and where it stands.
+/// A sentence and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentence {
     /// The sentence, without markup but code.
@@ -58,8 +58,8 @@ pub struct Sentence {
     pub headings: Arc<[String]>,
 }
 
-/// The first `most` sentences of a page that can stand by themselves, in order; none of a page of which not all was read, because
-/// the headings above its lines are not known.
+/// Returns the first `most` sentences of a page that are self-contained, in order; none of a truncated page, because the headings above its
+/// lines are not known.
 #[must_use]
 pub fn sentences(page: &Page, most: usize) -> Vec<Sentence> {
     if page.is_truncated {
@@ -82,7 +82,7 @@ pub fn sentences(page: &Page, most: usize) -> Vec<Sentence> {
     reader.found
 }
 
-/// The first sentence of the lines of a comment, each with its number.
+/// Returns the first sentence of the lines of a comment, each with its number.
 #[must_use]
 pub fn first_sentence<'l>(lines: impl Iterator<Item = (u32, &'l str)>) -> Option<Sentence> {
     let mut paragraph = Paragraph::default();
@@ -90,7 +90,7 @@ pub fn first_sentence<'l>(lines: impl Iterator<Item = (u32, &'l str)>) -> Option
     for (number, line) in text.take_while(|(_, line)| !line.is_empty() && item_text(line).is_none()) {
         paragraph.push(number, line);
     }
-    // Another sentence than the first says what something does only together with it.
+    // Later sentences may depend on the first.
     paragraph.sentences().into_iter().next().flatten()
 }
 
@@ -148,27 +148,27 @@ impl Reader<'_> {
     }
 }
 
-/// How far a line is indented, in columns.
+/// Returns the indentation of a line, in columns.
 fn indentation(line: &str) -> usize {
     let white = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
     white.map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }
 
-/// Whether a sentence can be repeated elsewhere and means nothing but text there.
+/// Returns `true` if a sentence can be repeated elsewhere and is plain text there.
 #[must_use]
 pub fn stands_alone(text: &str, is_item: bool) -> bool {
     is_plain(text) && is_complete(text, is_item) && !is_dependent(text)
 }
 
-/// A claim as the description of a page in front matter, where nothing is code and themes write it into HTML; `None` for one that means
-/// more than text without its backticks.
+/// Returns a claim as the description of a page in front matter, where there is no code and which themes insert into HTML; `None` if the
+/// claim is not plain text without its backticks.
 #[must_use]
 pub fn description(text: &str) -> Option<String> {
     let plain = text.replace('`', "");
     (is_plain(&plain) && !plain.contains('"')).then_some(plain)
 }
 
-/// Whether a text has no markup but balanced code.
+/// Returns `true` if a text has no markup except balanced code.
 fn is_plain(text: &str) -> bool {
     let is_hidden = |c: char| {
         c.is_control()

@@ -1,4 +1,4 @@
-//! Pages that earlier runs published, and what people made of them since. A run changes a page only if it is as a run published it.
+//! Pages that earlier runs published, and people's changes of them since. A run changes a page only if it is as a run published it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::claim::{is_mark_of_a_run, marked_id};
 use crate::config::Section;
 use crate::site::{PAGE_ITEMS_MAX, Page, SiteFiles};
 
-/// The state of the pages that earlier runs published, when a run starts. Only pages that are there, or that are missing although others
-/// of their run are there, count: so what waits for review somewhere changes nothing.
+/// The state of the pages that earlier runs published, when a run starts. Only pages that exist count, and missing pages if others of the
+/// same run exist: thus unmerged pull requests change nothing.
 pub const PUBLISHED_PAGES: &str = "published_pages.json";
 
 /// The artifact [`PUBLISHED_PAGES`].
@@ -74,7 +74,7 @@ pub enum KeptReason {
 }
 
 impl KeptReason {
-    /// Checks if the page is there, at its own path, with what a run wrote.
+    /// Checks if the page is there, at its own path, with the text of a run.
     #[must_use]
     pub fn is_there(self) -> bool {
         self == Self::Edited
@@ -135,8 +135,8 @@ impl PublishedPages {
     }
 }
 
-/// Checks if people took other pages of the runs that published this one, and not this one: others are there, and each run that published
-/// them as they are published this one, too.
+/// Checks if people accepted other pages of the runs that published this one, but not this one: others exist, and each run that published
+/// them in their current form published this one, too.
 fn is_declined(path: &str, runs: &[PublishedRun], there: &BTreeMap<String, String>) -> bool {
     let with_it = runs.iter().filter(|run| run.pages.contains_key(path));
     let mut others =
@@ -147,8 +147,8 @@ fn is_declined(path: &str, runs: &[PublishedRun], there: &BTreeMap<String, Strin
     })
 }
 
-/// Returns the hash of a page without what programs change on the way and readers do not see: a byte order mark, the form of line ends, blanks at the
-/// end of lines, and empty lines at the end. Two blanks at the end of a line are a line break, which people see.
+/// Returns the hash of a page without differences that programs introduce and readers do not see: a byte order mark, the form of line ends,
+/// blanks at the end of lines, and empty lines at the end. Two blanks at the end of a line are a line break, which people see.
 #[must_use]
 pub fn page_sha256(text: &str) -> String {
     sha256::digest_hex(plain(text).as_bytes())
@@ -170,7 +170,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// A new text of a page, with the line ends and the byte order mark that it has now; `None` if it says the same already.
+/// Returns a new text of a page, with the page's current line ends and byte order mark; `None` if the page has this text already.
 #[must_use]
 pub fn refreshed(now: &str, text: &str) -> Option<String> {
     if plain(now) == plain(text) {
@@ -182,7 +182,7 @@ pub fn refreshed(now: &str, text: &str) -> Option<String> {
     Some(if now.starts_with('\u{feff}') { format!("\u{feff}{text}") } else { text })
 }
 
-/// The ids of the claims whose marks a page has, and whether a run wrote it.
+/// Returns the ids of the claims whose marks a page has, and `true` if a run wrote it.
 #[must_use]
 pub fn marks_of(path: &str, text: &str) -> (Vec<String>, bool) {
     let page = Page::parse(path, text.to_owned(), PAGE_ITEMS_MAX);
@@ -191,8 +191,8 @@ pub fn marks_of(path: &str, text: &str) -> (Vec<String>, bool) {
     (ids.collect(), is_of_a_run)
 }
 
-/// Why the page at a path must not be written, and the page that is there instead, if it is another one. `None` if it may be written: it
-/// is new, or as a run published it.
+/// Returns the reason why the page at a path must not be written, and the page that is there instead, if it is another one. `None` if it
+/// may be written: it is new, or as a run published it.
 #[must_use]
 pub fn reason_to_keep(
     site: &dyn SiteFiles,
@@ -216,7 +216,7 @@ pub fn reason_to_keep(
     if existing.iter().any(|known| known == path) {
         return None;
     }
-    // What a run once published at this path, and the base branch had.
+    // The version that a run once published at this path, and that the base branch had.
     let before = site.last_version(path).and_then(|bytes| String::from_utf8(bytes).ok());
     match before.map(|text| (marks_of(path, &text), text)) {
         Some(((ids, true), text)) => {
@@ -228,7 +228,7 @@ pub fn reason_to_keep(
     }
 }
 
-/// The page that has what another one said: the same text, or most of its claims.
+/// Returns the page to which another one was moved: it has the same text, or most of its claims.
 fn moved_to(site: &dyn SiteFiles, existing: &[String], ids: &[String], hash: &str) -> Option<String> {
     let pages = existing.iter().filter(|path| crate::site::is_page(path));
     let mut best: Option<(usize, &String)> = None;
@@ -237,7 +237,7 @@ fn moved_to(site: &dyn SiteFiles, existing: &[String], ids: &[String], hash: &st
         if page_sha256(&text) == hash {
             return Some(path.clone());
         }
-        // Reading a page as Markdown costs more than looking for a mark in it.
+        // Parsing Markdown costs more than searching for a mark.
         if !text.contains("claim_id:") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The configuration of a run that is started from an address: what the address and the repository tell, and defaults for the rest.
+//! The configuration of a run that is started from an address: values from the address and the repository, and defaults for the rest.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::infer::Inference;
 use crate::placement::is_named_after;
 use crate::site_profiles::find_site;
 
-/// The site of a run: the one with this name or, without a name, the only one of the project.
+/// Returns the site of a run: the one with this name or, without a name, the only one of the project.
 ///
 /// # Errors
 /// `INVALID_INPUT` with the names of the project's sites.
@@ -46,7 +46,7 @@ pub fn choose_site<'a>(
     }
 }
 
-/// The sections that the paths of a site are named after, or else this one.
+/// Returns the sections that the paths of a site are named after, or else `fallback`.
 #[must_use]
 pub fn sections_of_site(site: &LaunchSite, fallback: Section) -> BTreeSet<Section> {
     let has = |section: &Section| site.allowed_paths.iter().any(|path| is_named_after(path, *section));
@@ -54,7 +54,7 @@ pub fn sections_of_site(site: &LaunchSite, fallback: Section) -> BTreeSet<Sectio
     if named.is_empty() { BTreeSet::from([fallback]) } else { named }
 }
 
-/// What is known of a product whose run is started from an address.
+/// The known facts about a product whose run is started from an address.
 #[derive(Debug, Clone)]
 pub struct KnownProduct {
     /// Its family, which also is its name in paths.
@@ -99,10 +99,10 @@ pub fn derived_config(
     }
 }
 
-/// The family and the platform that a repository is for.
+/// Returns the family and the platform of a repository.
 ///
 /// # Errors
-/// `INVALID_INPUT` with `missing_fields` and `suggested_values` if it does not say so clearly.
+/// `INVALID_INPUT` with `missing_fields` and `suggested_values` if they are not clear.
 pub fn require_decided(inference: &Inference) -> Result<(String, Platform), Fault> {
     match (inference.family.decided(), inference.platform.decided()) {
         (Some(family), Some(platform)) => Ok((family.clone(), *platform)),
@@ -119,7 +119,7 @@ pub fn require_decided(inference: &Inference) -> Result<(String, Platform), Faul
     }
 }
 
-/// The fault of an address that does not tell some fields of a configuration, with what they might be.
+/// Returns the fault of an address that leaves some fields of a configuration open, with suggestions for them.
 #[must_use]
 pub fn missing_fields(message: &str, missing: Vec<(&str, Vec<Value>)>) -> Fault {
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();

@@ -14,7 +14,7 @@ use crate::claim::{Claim, PAGE_MARK, line_sha256, marker};
 use crate::forms::{CatalogSnippet, PlanBlock, PlanItem, PlanPage};
 use crate::gate::misspelt;
 
-/// What plans refer to.
+/// The claims and snippets that plans refer to.
 pub struct Sources<'a> {
     /// The claims by id.
     pub claims: &'a BTreeMap<String, Claim>,
@@ -24,7 +24,7 @@ pub struct Sources<'a> {
     pub product_name: &'a str,
 }
 
-/// Something that a plan refers to and that is not there.
+/// A missing claim or snippet that a plan refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing(pub String);
 
@@ -79,7 +79,7 @@ pub fn claim_line(claim: &Claim, product_name: &str) -> String {
     format!("{} {}", escaped(&spelt(&claim.text, product_name)), marker(&claim.claim_id))
 }
 
-/// A text in which the product is written as pages write it. What stands between backticks stays as it is.
+/// Spells the product in a text as pages do. Code between backticks is unchanged.
 #[must_use]
 pub fn spelt(text: &str, product_name: &str) -> String {
     let plain = |(at, part): (usize, &str)| {
@@ -94,7 +94,7 @@ pub fn spelt(text: &str, product_name: &str) -> String {
     text.split('`').enumerate().map(plain).collect::<Vec<_>>().join("`")
 }
 
-/// Writes a heading. It states nothing, so that gates know it only as a line that was planned.
+/// Writes a heading. It states nothing, so gates recognise it only as a planned line.
 fn add_heading(page: &mut WrittenPage, level: u8, text: &str) {
     let line = format!("{} {text}", "#".repeat(usize::from(level)));
     page.template_lines.insert(line_sha256(&line));

@@ -1,4 +1,4 @@
-//! The report of a validation: what each gate says, and the issues in the order in which they are fixed.
+//! The report of a validation: the outcome of each gate, and the issues in the order in which they are fixed.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ impl Profile {
         Self::ALL.into_iter().find(|profile| profile.as_str() == text)
     }
 
-    /// Whether an open issue of this severity makes its gate fail.
+    /// Returns `true` if an open issue of this severity makes its gate fail.
     #[must_use]
     pub fn fails_on(self, severity: Severity) -> bool {
         severity <= if self == Self::Prod { Severity::Warning } else { Severity::Error }
@@ -105,7 +105,7 @@ pub struct ValidationReport {
 }
 
 impl ValidationReport {
-    /// A report of these outcomes. Sorts the issues; of several with one id, it keeps the first.
+    /// Creates a report of these outcomes. Sorts the issues; of several with one id, it keeps the first.
     #[must_use]
     pub fn new(profile: Profile, gates: Vec<GateOutcome>, mut issues: Vec<Issue>) -> Self {
         issues.sort_by(|one, other| one.order().cmp(&other.order()));
@@ -129,8 +129,8 @@ impl ValidationReport {
     }
 }
 
-/// A value as indented JSON with sorted keys and a line break at the end, so that equal values are equal bytes. A value that is not
-/// representable as JSON is `null`.
+/// Writes a value as indented JSON with sorted keys and a line break at the end, so that equal values give equal bytes. A value that cannot
+/// be represented as JSON becomes `null`.
 #[must_use]
 pub fn stable_json(value: &impl Serialize) -> String {
     let value = sorted(serde_json::to_value(value).unwrap_or_default());

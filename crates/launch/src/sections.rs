@@ -1,4 +1,4 @@
-//! How far each section of a site is, derived from a run; never stored.
+//! The progress of each section of a site, derived from a run; never stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub enum SectionState {
     Blocked,
 }
 
-/// A page of a plan, as far as other parts of a run look at it.
+/// A page of a plan, reduced to the fields that other parts of a run need.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PlannedPage {
     /// Its section.
@@ -49,7 +49,7 @@ struct Plan {
     kept: Vec<KeptPage>,
 }
 
-/// The pages of the artifact `page_plan.json`; none if that is no plan.
+/// Returns the pages of the artifact `page_plan.json`; none if that is not a plan.
 #[must_use]
 pub fn planned_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     let plan: Option<Plan> = serde_json::from_slice(page_plan).ok();
@@ -58,7 +58,7 @@ pub fn planned_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     pages
 }
 
-/// As [`planned_pages`], and those that are not written because what is there is people's.
+/// Returns the same pages as [`planned_pages`], and those that are not written because people own the existing ones.
 #[must_use]
 pub fn planned_or_kept_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     let mut pages = planned_pages(page_plan);
@@ -70,8 +70,8 @@ pub fn planned_or_kept_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     pages
 }
 
-/// Paths of the pages of the artifact `page_plan.json` that have claims: those that the run writes, and those of earlier runs that people
-/// edited or moved.
+/// Returns the paths of the pages of the artifact `page_plan.json` that have claims: those that the run writes, and those of earlier runs
+/// that people edited or moved.
 #[must_use]
 pub fn claiming_paths(page_plan: &[u8]) -> Vec<String> {
     let kept = kept_pages(page_plan).into_iter().filter_map(|kept| match kept.reason {
@@ -89,7 +89,7 @@ fn kept_pages(page_plan: &[u8]) -> Vec<KeptPage> {
     kept
 }
 
-/// The sections of these pages, each once: those that every site has in their fixed order, then others.
+/// Returns the sections of these pages, each once: the standard ones in their fixed order, then others.
 #[must_use]
 pub fn sections_of(pages: &[PlannedPage]) -> Vec<String> {
     let planned: BTreeSet<&str> = pages.iter().map(|page| page.section.as_str()).collect();
@@ -104,7 +104,7 @@ pub fn sections_of(pages: &[PlannedPage]) -> Vec<String> {
         .collect()
 }
 
-/// How far each of `required` is.
+/// Returns the progress of each of `required`.
 #[must_use]
 pub fn section_states(
     snapshot: &Snapshot,
@@ -126,7 +126,7 @@ fn section_state(
         .filter(|page| page.section == section.as_str())
         .map(|page| page.output_path.as_str())
         .collect();
-    // A run that failed or was cancelled is as far as its artifacts say.
+    // The progress of a run that failed or was cancelled is derived from its artifacts.
     let has_ended_early = matches!(snapshot.state, RunState::Failed | RunState::Cancelled);
     let is_planned = has_ended_early || snapshot.state.has_reached(RunState::PlanReady);
     if paths.is_empty() || !is_planned {

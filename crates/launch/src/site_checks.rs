@@ -1,5 +1,5 @@
-//! What the operator lets a validation of a site do beyond the gates: commands that run, and hosts that are asked. Checked when the
-//! server starts; whether a command is installed is seen when it runs.
+//! The operator's permissions for validations of a site beyond the gates: commands that run, and hosts that are requested. They are checked
+//! when the server starts; a missing command is only noticed when it runs.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// Smallest address space of a command: the process that starts it has the same limit.
 const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
-/// What is wrong with the commands and hosts of a site; completes "the site: ".
+/// Returns the problem with the commands and hosts of a site; completes "the site: ".
 pub(crate) fn problem_of(site: &LaunchSite) -> Option<String> {
     if site.checks.len() > CHECKS_MAX {
         return Some(format!("it has more than {CHECKS_MAX} checks"));

@@ -17,7 +17,7 @@ const BRANCH_BYTES_MAX: usize = 200;
 /// Checks the setting `[[launch.sites]]`.
 ///
 /// # Errors
-/// `INVALID_INPUT` with the first site that cannot be used, and why.
+/// `INVALID_INPUT` with the first site that cannot be used, and the reason.
 pub fn check_sites(sites: &[LaunchSite]) -> Result<(), Fault> {
     let mut names = BTreeSet::new();
     for site in sites {
@@ -69,7 +69,7 @@ fn problem_of(site: &LaunchSite) -> Option<String> {
     Some(format!("the allowed path `{}` {problem}", echo(&path)))
 }
 
-/// Whether a text can be the name of a branch: git's rules, and no characters beyond letters, digits, `.`, `_`, `-` and `/`.
+/// Returns `true` if a text can be the name of a branch: git's rules, and no characters beyond letters, digits, `.`, `_`, `-` and `/`.
 #[must_use]
 pub fn is_branch_name(name: &str) -> bool {
     let is_part = |part: &str| {
@@ -83,7 +83,7 @@ pub fn is_branch_name(name: &str) -> bool {
     name.len() <= BRANCH_BYTES_MAX && name.split('/').all(is_part)
 }
 
-/// The site that runs of a project know by this name.
+/// Returns the site that runs of a project know by this name.
 ///
 /// # Errors
 /// `INVALID_INPUT` with the names of the project's sites.

@@ -1,4 +1,4 @@
-//! What a run is, as far as its events say: the fold of its log. The rows of the database are a copy of it.
+//! The state of a run: the fold of its event log. The rows of the database are a copy of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,15 +63,15 @@ pub struct Item {
     pub inputs_hash: String,
     /// The artifacts that it wrote.
     pub outputs: Vec<ArtifactRef>,
-    /// Why it failed.
+    /// The reason why it failed.
     pub error: Option<Failure>,
-    /// When a worker began, milliseconds since the epoch.
+    /// Time when a worker began, in milliseconds since the epoch.
     pub started_ms: Option<i64>,
-    /// When it ended.
+    /// Time when it ended.
     pub finished_ms: Option<i64>,
 }
 
-/// An issue and since when it is open.
+/// An issue and the time since when it is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrackedIssue {
     /// The issue.
@@ -89,11 +89,11 @@ pub struct Fixing {
     pub issue_id: String,
     /// Version of the report that it was chosen from.
     pub report_version: u32,
-    /// Whether the fixer changed something; unknown until it ended.
+    /// `true` if the fixer changed something; unknown until it ended.
     pub changed: Option<bool>,
 }
 
-/// How a run is published.
+/// The publication of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Publication {
     /// Key of the requests to the forge.
@@ -104,7 +104,7 @@ pub struct Publication {
     pub opened: Option<PrOpened>,
 }
 
-/// An item of the snapshot: which attempt, and what became of it.
+/// An item of the snapshot: the attempt and its outcome.
 pub type ItemRow<'a> = (&'a ItemRef, &'a Item);
 
 /// A run.
@@ -112,19 +112,19 @@ pub type ItemRow<'a> = (&'a ItemRef, &'a Item);
 pub struct Snapshot {
     /// Its id.
     pub run_id: String,
-    /// What it was started with; the commit of the site is the one that it goes on from.
+    /// Its parameters; the commit of the site is the one that it continues from.
     pub created: RunCreated,
     /// Its state.
     pub state: RunState,
     /// Number of its last event.
     pub seq: i32,
-    /// When it was started, milliseconds since the epoch.
+    /// Time when it was started, in milliseconds since the epoch.
     pub created_ms: i64,
-    /// When its last event was written.
+    /// Time when its last event was written.
     pub updated_ms: i64,
-    /// When it ended.
+    /// Time when it ended.
     pub finished_ms: Option<i64>,
-    /// Why it waits for its inputs.
+    /// The reason why it waits for its inputs.
     pub pending: Option<InputsPending>,
     /// The tree of the patched site.
     pub site_tree: Option<String>,
@@ -135,17 +135,17 @@ pub struct Snapshot {
     pub items: BTreeMap<ItemRef, Item>,
     /// All issues that were ever open, by id.
     pub issues: BTreeMap<String, TrackedIssue>,
-    /// Whether the last report is ok; unknown without one.
+    /// `true` if the last report is ok; unknown without one.
     pub report_ok: Option<bool>,
     /// Number of fixes that were begun, and of plans that were made again.
     pub fix_attempts: u16,
     /// The fix in progress.
     pub fixing: Option<Fixing>,
-    /// How it is published, once that is decided.
+    /// Its publication, once that is decided.
     pub publication: Option<Publication>,
-    /// Why it failed.
+    /// The reason why it failed.
     pub failure: Option<Failure>,
-    /// Whether somebody cancelled it.
+    /// `true` if its cancellation was requested.
     pub cancel_requested: bool,
 }
 
@@ -163,12 +163,12 @@ fn items_as_list<S: serde::Serializer>(
     serializer.collect_seq(listed)
 }
 
-/// A log that no run of this program has.
+/// A log that no run of this program can have.
 #[derive(Debug)]
 pub struct MalformedLog {
     /// The event.
     pub seq: i32,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
 }
 
@@ -181,10 +181,10 @@ impl fmt::Display for MalformedLog {
 impl std::error::Error for MalformedLog {}
 
 impl Snapshot {
-    /// The run that these events made, which must begin with the first.
+    /// Folds the events of a run, beginning with the first.
     ///
     /// # Errors
-    /// [`MalformedLog`] if they are none that this program writes.
+    /// [`MalformedLog`] if this program did not write them.
     pub fn fold(events: &[Event]) -> Result<Self, MalformedLog> {
         let malformed = |seq, problem: &str| MalformedLog { seq, problem: problem.to_owned() };
         let (first, rest) = events.split_first().ok_or_else(|| malformed(0, "the log is empty"))?;
@@ -195,7 +195,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The run after its first event.
+    /// Returns the run after its first event.
     ///
     /// # Errors
     /// As [`Snapshot::fold`].
@@ -241,7 +241,7 @@ impl Snapshot {
                 known.state = ItemState::Running;
                 known.inputs_hash = inputs_hash;
                 known.started_ms = Some(event.ts_ms);
-                // Later on, an item that begins shows that the run waits no more; the first state ends with a step.
+                // Later, an item that begins shows that the run no longer waits; the first state ends with a step.
                 if self.state != RunState::Created {
                     self.pending = None;
                 }
@@ -323,7 +323,7 @@ impl Snapshot {
         if item.worker == FIX
             && let Some(fixing) = &mut self.fixing
         {
-            // A patch was recorded before, in the same transaction.
+            // A patch would have been recorded before, in the same transaction.
             fixing.changed = fixing.changed.or(Some(false));
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Code blocks of pages as a parser reads them: whether they parse, what they import and call, and whether they are dangerous.
+//! Parsed code blocks of pages: their syntax errors, their imports and calls, and their dangers.
 //!
-//! Parsing is left to the caller, because the code is untrusted and grammars are not.
+//! The caller does the parsing, because code is untrusted and grammars are not.
 
 mod prepare;
 
@@ -44,7 +44,7 @@ pub struct SnippetImport {
 pub struct SnippetUse {
     /// The parts of the name: `shop`, `orders`, `parse`.
     pub parts: Vec<String>,
-    /// Whether it is called.
+    /// `true` if it is called.
     pub is_call: bool,
     /// Line in the page.
     pub line: u32,
@@ -55,13 +55,13 @@ pub struct SnippetUse {
 pub struct SnippetRisk {
     /// The impact.
     pub severity: Severity,
-    /// What happens: `source -> sink`.
+    /// The flow: `source -> sink`.
     pub flow: String,
     /// Line in the page.
     pub line: u32,
 }
 
-/// A code block as a parser reads it.
+/// A parsed code block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedSnippet {
     /// Path of the page.
@@ -70,16 +70,16 @@ pub struct ParsedSnippet {
     pub line: u32,
     /// Id of the language.
     pub language: &'static str,
-    /// Line in the page of the first part that the language does not allow; `None` also for languages in which people write more than
-    /// that, and for blocks that leave something out.
+    /// Line in the page of the first syntax error; `None` also for languages in which people write more than the language allows, and for
+    /// blocks with omissions.
     pub syntax_error: Option<u32>,
-    /// What it imports.
+    /// Its imports.
     pub imports: Vec<SnippetImport>,
-    /// What it uses.
+    /// Its uses of names.
     pub uses: Vec<SnippetUse>,
     /// Names that it defines itself.
     pub defined: BTreeSet<String>,
-    /// What is dangerous in it.
+    /// The danger in it.
     pub risk: Option<SnippetRisk>,
 }
 
@@ -96,14 +96,13 @@ impl ParsedSnippet {
     }
 }
 
-/// The parts of a module's path, whatever separates them.
+/// Splits a module's path into its parts, at any separator.
 #[must_use]
 pub fn module_parts(module: &str) -> Vec<&str> {
     module.split(['.', ':', '/', '\\']).filter(|part| !part.is_empty()).collect()
 }
 
-/// Parses the code blocks of a site. `parse` gets a language and a text, and returns what a parser says of it; `None` if it says
-/// nothing.
+/// Parses the code blocks of a site. `parse` gets a language and a text, and returns the parser's result, if any.
 ///
 /// # Errors
 /// Those of `parse`.
@@ -123,7 +122,7 @@ pub fn parse_snippets<E>(
     Ok(snippets)
 }
 
-/// The language of a block that can be parsed; `None` for one that is too long or says that it is not to be read.
+/// Returns the language of a block that can be parsed; `None` for one that is too long or is marked as not to be parsed.
 fn language_of(block: &CodeBlock) -> Option<&'static Language> {
     let named = block.language()?;
     let info = block.info.as_deref().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The states of a run, and the table of its transitions.
 //!
-//! [`step`] is the only way from one state to another: what is not in [`TRANSITIONS`] does not happen.
+//! [`step`] is the only way from one state to another; [`TRANSITIONS`] is its table.
 
 use std::fmt;
 
@@ -91,26 +91,26 @@ impl RunState {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// Whether no state follows.
+    /// Returns `true` if no state follows.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
     }
 
-    /// Whether it is a boundary: a resumed run stops here.
+    /// Returns `true` if it is a boundary: a resumed run stops here.
     #[must_use]
     pub fn is_stable(self) -> bool {
         matches!(self, Self::PlanReady | Self::DraftReady | Self::ReadyForPr)
     }
 
-    /// The last boundary at or before this state, to which an interrupted run returns; the beginning if there is none.
+    /// Returns the last boundary at or before this state, to which an interrupted run returns, or else the beginning.
     #[must_use]
     pub fn boundary(self) -> Self {
         let stable = Self::ALL.into_iter().rev().find(|state| state.is_stable() && *state <= self);
         stable.unwrap_or(Self::Created)
     }
 
-    /// Whether the run got at least as far as `state`. A run that failed or was cancelled did not.
+    /// Returns `true` if the run got at least as far as `state`. A run that failed or was cancelled did not.
     #[must_use]
     pub fn has_reached(self, state: Self) -> bool {
         !matches!(self, Self::Failed | Self::Cancelled) && self >= state
@@ -123,7 +123,7 @@ impl fmt::Display for RunState {
     }
 }
 
-/// What moves a run to another state.
+/// A step that moves a run to another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -159,7 +159,7 @@ pub enum Step {
     Finish,
     /// The run cannot go on.
     Fail,
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     Cancel,
 }
 
@@ -168,7 +168,7 @@ pub enum Step {
 pub struct Transition {
     /// The state before.
     pub from: RunState,
-    /// What happens.
+    /// The step.
     pub step: Step,
     /// The state afterwards.
     pub to: RunState,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is tried: a run leaves no terminal state, and each change is a row of the table.
+        /// No sequence of steps leaves a terminal state, and each change is a row of the table.
         #[test]
         fn a_walk_only_uses_rows_of_the_table(tried in prop::collection::vec(prop::sample::select(STEPS.to_vec()), 0..200)) {
             let mut state = RunState::Created;

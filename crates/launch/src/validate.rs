@@ -1,4 +1,4 @@
-//! The worker `validate`: runs the gates over what a run changes.
+//! The worker `validate`: runs the gates over the changes of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ const TRUTH_LOCK: &str = "truth_lock";
 /// That artifact.
 const TRUTH_LOCK_REPORT: &str = "truth_lock_report.json";
 
-/// The pages that the run changes, as a site by themselves.
+/// Returns the pages that the run changes, as a site by themselves.
 #[must_use]
 pub fn changed_pages(item: &WorkItem<'_>) -> Site {
     let files = item.changed.iter().filter_map(|path| Some((path.as_str(), item.site.read(path)?)));
@@ -73,7 +73,7 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     })
 }
 
-/// What the gates read of the run's artifacts.
+/// The artifacts of a run that the gates need.
 struct Artifacts {
     plan: Read<PagePlan>,
     facts: Option<Read<ProductFacts>>,
@@ -98,7 +98,7 @@ impl Artifacts {
             .unwrap_or_default();
         let install_commands = facts.map(|facts| facts.install_commands.as_slice()).unwrap_or_default();
         let no_contracts = BTreeMap::new();
-        // Of a plan that cannot be read, the gate `schema` says so.
+        // If the plan cannot be parsed, the gate `schema` reports it.
         let no_sections = BTreeSet::new();
         let required_sections = self.plan.form.as_ref().map_or(&no_sections, |_| &config.required_sections);
         let site = Site::read(item.site, None, &SiteLimits::default());
@@ -156,7 +156,7 @@ fn claims_of(claims: Vec<Claim>, item: &WorkItem<'_>) -> Claims {
     }
 }
 
-/// The address of the repository: what the evidence says, else the configuration, which may have a name or a path instead.
+/// Returns the address of the repository: that of the evidence, or else of the configuration, which may have a name or a path instead.
 fn repository_url<'a>(config: &'a RunConfig, facts: Option<&'a ProductFacts>) -> &'a str {
     facts.and_then(|facts| facts.repository_url.as_deref()).unwrap_or(&config.github_repo_url)
 }
@@ -186,7 +186,7 @@ fn changes(item: &WorkItem<'_>, site: &Site) -> Vec<Change> {
     item.changed.iter().map(change).collect()
 }
 
-/// What the gate says that ties every statement to the repository.
+/// Returns the part of the report from the gate that ties every statement to the repository.
 fn truth_lock_report(report: &ValidationReport) -> String {
     let outcome = report.gates.iter().find(|outcome| outcome.gate == TRUTH_LOCK);
     let issues: Vec<_> = report.issues.iter().filter(|issue| issue.gate == TRUTH_LOCK).collect();

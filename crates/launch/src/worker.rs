@@ -46,7 +46,7 @@ pub const FIX: &str = snapshot::FIX;
 /// The plan of the pages: JSON with `pages`, each with at least `section` and `output_path`.
 pub const PAGE_PLAN: &str = "page_plan.json";
 
-/// Which files of the site a worker reads.
+/// The files of the site that a worker reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteView {
     /// Those of the pinned commit.
@@ -55,18 +55,18 @@ pub enum SiteView {
     Patched,
 }
 
-/// What a worker works on, without what it wants to know of the repository.
+/// The input of a worker, without its questions about the repository.
 #[derive(Clone, Copy)]
 pub struct WorkItem<'a> {
     /// The configuration of the run.
     pub config: &'a RunConfig,
-    /// What the item is about: a section for [`WRITE`], the id of an issue for [`FIX`], else empty.
+    /// The scope of the item: a section for [`WRITE`], the id of an issue for [`FIX`], else empty.
     pub scope_key: &'a str,
     /// The commit of the repository.
     pub repo_sha: &'a str,
     /// The commit of the site.
     pub site_sha: &'a str,
-    /// The artifacts that [`Worker::artifacts`] names, as far as there are any.
+    /// The existing artifacts among those that [`Worker::artifacts`] names.
     pub artifacts: &'a BTreeMap<String, Vec<u8>>,
     /// The site.
     pub site: &'a dyn SiteFiles,
@@ -74,20 +74,20 @@ pub struct WorkItem<'a> {
     pub base: &'a dyn SiteFiles,
     /// Paths of the files in which the two differ, sorted.
     pub changed: &'a [String],
-    /// The code blocks of [`pages_to_parse`], if the worker wants them ([`Worker::parses`]).
+    /// The parsed code blocks of [`pages_to_parse`], if the worker wants them ([`Worker::parses`]).
     pub snippets: &'a [ParsedSnippet],
 }
 
-/// What a worker works on.
+/// The complete input of a worker.
 #[derive(Clone, Copy)]
 pub struct WorkerInput<'a> {
     /// The item.
     pub item: WorkItem<'a>,
-    /// What it asked of the repository and its index ([`Worker::asks`]).
+    /// The answers to its questions about the repository and its index ([`Worker::asks`]).
     pub evidence: &'a dyn Evidence,
     /// Finds secrets in texts.
     pub secrets: &'a dyn SecretFinder,
-    /// For [`VALIDATE`]: what the program found out for the gates.
+    /// For [`VALIDATE`]: the observations that the program made for the gates.
     pub observed: &'a Observed,
 }
 
@@ -146,12 +146,12 @@ pub struct SiteChange {
     pub bytes: Vec<u8>,
 }
 
-/// What a worker made.
+/// The output of a worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerOutput {
     /// The artifacts.
     pub artifacts: Vec<NewArtifact>,
-    /// For [`LINK`] and [`FIX`]: the files of the site that change, relative to what the worker read.
+    /// For [`LINK`] and [`FIX`]: the files of the site that change, relative to those that the worker read.
     pub changes: Vec<SiteChange>,
     /// The ids of the patches that the changes consist of, in order.
     pub patch_ids: Vec<String>,
@@ -159,7 +159,7 @@ pub struct WorkerOutput {
     pub report: Option<ValidationReport>,
 }
 
-/// Why a worker made nothing: the run fails.
+/// The reason why a worker failed: the run fails, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerError(pub Failure);
 
@@ -170,7 +170,7 @@ impl WorkerError {
         Self(Failure::new(code, message))
     }
 
-    /// The error of a worker that lacks an artifact which an earlier one writes.
+    /// Returns the error of a worker that lacks an artifact of an earlier one.
     #[must_use]
     pub fn missing(worker: &str, name: &str) -> Self {
         let code = format!("{}_MISSING_INPUT", worker.to_uppercase());
@@ -196,13 +196,13 @@ pub struct Worker {
     pub name: &'static str,
     /// Changes whenever equal inputs would give other bytes than before.
     pub version: u32,
-    /// The artifacts that it reads; a name that ends with `/` stands for all that begin with it.
+    /// The artifacts that it reads; a name that ends with `/` is a prefix.
     pub artifacts: &'static [&'static str],
-    /// Which files of the site it reads.
+    /// The files of the site that it reads.
     pub site: SiteView,
-    /// Whether it wants code blocks as a parser reads them ([`pages_to_parse`]).
+    /// `true` if it wants parsed code blocks ([`pages_to_parse`]).
     pub parses: bool,
-    /// What it wants to know of the repository.
+    /// Returns its questions about the repository.
     pub asks: fn(&WorkItem<'_>) -> Questions,
     /// Its function.
     pub run: Run,
@@ -218,14 +218,14 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Whether it reads the artifact with this name.
+    /// Returns `true` if it reads the artifact with this name.
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         self.artifacts.iter().any(|read| *read == name || read.ends_with('/') && name.starts_with(read))
     }
 }
 
-/// The pages whose code blocks a worker wants as a parser reads them: for [`SNIPPETS`] the candidates, else the changed pages.
+/// Returns the pages whose parsed code blocks a worker wants: for [`SNIPPETS`] the candidates, else the changed pages.
 #[must_use]
 pub fn pages_to_parse(worker: &Worker, item: &WorkItem<'_>) -> Site {
     match worker.name {
@@ -237,7 +237,7 @@ pub fn pages_to_parse(worker: &Worker, item: &WorkItem<'_>) -> Site {
 /// Longest name of an artifact, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Whether a text can be the name of an artifact.
+/// Returns `true` if a text can be the name of an artifact.
 #[must_use]
 pub fn is_artifact_name(name: &str) -> bool {
     let is_plain = |part: &str| {

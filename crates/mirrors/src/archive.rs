@@ -1,8 +1,8 @@
 //! Mirrors of archives: the files of a tar or zip file as the only commit of a bare repository, which is read like any other
 //! mirror.
 //!
-//! Each content of an archive has a mirror of its own, `<path>-<commit>.git`, so that runs may still read the one before. It is
-//! written beside its place and renamed, and never changes.
+//! Each content of an archive has a mirror of its own, `<path>-<commit>.git`, so that runs may still read the previous one. It is written
+//! to a temporary path and renamed, and never changes.
 
 mod archive_file;
 mod collector;
@@ -36,21 +36,21 @@ use platform::disk_space::DiskSpace;
 /// Time between two looks at the size of a mirror that grows.
 const SIZE_CHECK: Duration = Duration::from_secs(1);
 
-/// What is not done if all mirrors together are too large.
+/// The action that is refused if all mirrors together are too large.
 const NOT_READ: &str = "The archive was not read";
 
-/// What archives may have (`[indexing]` and `[git]` in the configuration).
+/// Limits of archives (`[indexing]` and `[git]` in the configuration).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveLimits {
     /// Size of an archive in bytes.
     pub bytes_max: u64,
-    /// How many bytes it may unpack to.
+    /// Most bytes that it may unpack to.
     pub unpacked_bytes_max: u64,
-    /// How many files it may have.
+    /// Most files that it may have.
     pub files_max: usize,
-    /// How many folders may be around a file, besides one at the top that contains everything.
+    /// Most folders that may be around a file, besides one at the top that contains everything.
     pub depth_max: usize,
-    /// How many bytes all mirrors may have together, with those of repositories.
+    /// Most bytes that all mirrors may have together, with those of repositories.
     pub mirrors_bytes_max: u64,
 }
 
@@ -75,14 +75,14 @@ pub struct Archives {
     disk_space: DiskSpace,
 }
 
-/// The mirror of an archive as it is now.
+/// The current mirror of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedArchive {
     /// The bare repository.
     pub git_dir: PathBuf,
     /// Its only commit, which depends on nothing but the files.
     pub head: Head,
-    /// What was left out of it.
+    /// The files that were omitted.
     pub note: Option<String>,
 }
 
@@ -94,13 +94,13 @@ impl Archives {
         Self { folder, limits, disk_space }
     }
 
-    /// The mirror of an archive with this commit; it need not exist. `None` if the commit is none.
+    /// Returns the mirror of an archive with this commit; it need not exist. `None` if the commit is not valid.
     #[must_use]
     pub fn git_dir(&self, path: &Path, commit: &str) -> Option<PathBuf> {
         is_commit(commit).then(|| self.folder.join(format!("{}-{commit}.{MIRROR_ENDING}", key(path))))
     }
 
-    /// The commit of an archive that was used last.
+    /// Returns the commit of an archive that was used last.
     #[must_use]
     pub fn last_commit(&self, path: &Path) -> Option<String> {
         let mirrors = self.mirrors_of(path).into_iter();
@@ -129,7 +129,7 @@ impl Archives {
     /// its content did not. Another run that imports the same archive is waited for.
     ///
     /// # Errors
-    /// `NOT_FOUND`; `FORBIDDEN` if the file may not be read; `INVALID_REQUEST` if it is damaged, no archive, or has no files, or if
+    /// `NOT_FOUND`; `FORBIDDEN` if the file may not be read; `INVALID_REQUEST` if it is damaged, not an archive, or has no files, or if
     /// all mirrors together would be larger than `git.mirrors_bytes_max`; `ARCHIVE_TOO_LARGE` for each limit; `ARCHIVE_UNSAFE` for a
     /// zip file whose entries overlap or have the same path, and for a sparse file with two sizes;
     /// `ILLEGAL_STATE` if the file is written to meanwhile; `STORAGE_UNAVAILABLE`; `CANCELLED`.
@@ -138,7 +138,7 @@ impl Archives {
         let lock = self.folder.join(format!("{}.lock", key(path)));
         let _held = MirrorLock::wait(&lock, must_stop)?;
         let imported = self.import_locked(path, must_stop);
-        // Whoever waits for it notices that it is gone.
+        // Waiting runs notice that it is gone.
         let _ = fs::remove_file(lock);
         imported
     }
@@ -196,15 +196,15 @@ impl Archives {
         imported.inspect_err(|_| drop(fs::remove_dir_all(&fresh)))
     }
 
-    /// The mirrors that no repository uses and that no run has used during `kept`, with their sizes; `used` has the path and the
-    /// commit of each repository. What an interrupted import left is among them. `Mirrors::remove` removes them.
+    /// Returns the mirrors that no repository uses and that no run has used during `kept`, with their sizes; `used` has the path and the
+    /// commit of each repository. Remains of interrupted imports are among them. `Mirrors::remove` removes them.
     ///
     /// # Errors
     /// If the folder cannot be read.
     pub fn unused(&self, used: &[(PathBuf, String)], kept: Duration) -> Result<Vec<UnusedMirror>, Fault> {
         let used: Vec<PathBuf> =
             used.iter().filter_map(|(path, commit)| self.git_dir(path, commit)).collect();
-        // The lock of what is being imported is that of its archive.
+        // The lock of a mirror that is being imported is that of its archive.
         list_unused(&self.folder, &[MIRROR_ENDING, NEW_ENDING], &used, kept, |git_dir| {
             ArchiveFile::read(git_dir).map(|file| file.path)
         })
@@ -222,7 +222,7 @@ impl Archives {
             if !ArchiveFile::read(&git_dir).is_some_and(|file| is_same(&file)) {
                 continue;
             }
-            // Whoever removes unused mirrors holds this lock.
+            // The process that removes unused mirrors holds this lock.
             let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
             let Some(file) = trusted_file(&git_dir, &commit) else { continue };
             let file = ArchiveFile { identity: source.identity(), ..file };
@@ -233,7 +233,7 @@ impl Archives {
         Ok(None)
     }
 
-    /// Writes the files of the archive into the new repository `git_dir`; returns the commit and what was left out.
+    /// Writes the files of the archive into the new repository `git_dir`; returns the commit and a note about omitted files.
     fn unpack(
         &self,
         path: &Path,
@@ -251,8 +251,8 @@ impl Archives {
         collector.finish()
     }
 
-    /// Moves a mirror that is complete to its place. If the same files are there already, from other bytes of the archive, they stay,
-    /// because runs may read them, and are known by `file` from now on. If what is there is damaged, it is replaced.
+    /// Moves a complete mirror to its place. If the same files are there already, from other bytes of the archive, they stay, because runs
+    /// may read them, and are registered under `file` from now on. A damaged mirror is replaced.
     fn move_into_place(
         &self,
         path: &Path,
@@ -294,13 +294,13 @@ impl Archives {
     }
 }
 
-/// The file of a mirror, unless the mirror is damaged.
+/// Returns the file of a mirror, unless the mirror is damaged.
 fn trusted_file(git_dir: &Path, commit: &str) -> Option<ArchiveFile> {
     let is_whole = CommitTree::open(git_dir, commit).is_ok_and(|tree| tree.root().is_ok());
     ArchiveFile::read(git_dir).filter(|_| is_whole)
 }
 
-/// What the names of the mirrors of an archive begin with.
+/// Returns the common prefix of the names of the mirrors of an archive.
 fn key(path: &Path) -> String {
     blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..32].to_owned()
 }

@@ -12,7 +12,7 @@ use platform::safe_open::read_secret;
 /// The user of a password without one. Hosts that take a token as the password ignore it.
 const DEFAULT_USER: &str = "git";
 
-/// How to authenticate for one address.
+/// The means of authentication for one address.
 #[derive(Default)]
 pub(super) struct Credentials {
     /// The beginning of the addresses to which they are sent, and the value of the header.
@@ -22,7 +22,7 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// The credentials of the most specific entry for the address; none if there is no entry.
+    /// Returns the credentials of the most specific entry for the address; none if it has no entry.
     ///
     /// # Errors
     /// `CAPABILITY_MISSING` if the entry names a file or a variable that cannot be read.
@@ -46,7 +46,7 @@ impl Credentials {
         Ok(Self { authorization, helper: entry.helper.clone(), key_file: entry.key_file.clone() })
     }
 
-    /// The settings of git that carry them.
+    /// Returns the settings of git that contain them.
     pub(super) fn configuration(&self) -> Vec<(String, String)> {
         let header = self
             .authorization
@@ -56,21 +56,21 @@ impl Credentials {
         header.chain(helper).collect()
     }
 
-    /// Whether another program is asked for them.
+    /// Returns `true` if another program provides them.
     pub(super) fn has_helper(&self) -> bool {
         self.helper.is_some()
     }
 
-    /// The command that opens a connection of SSH. It never asks, and accepts only hosts whose keys are known.
+    /// Returns the command that opens a connection of SSH. It never prompts, and accepts only hosts whose keys are known.
     pub(super) fn ssh_command(&self, stalled_s: u32) -> String {
         let mut command = format!(
             "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=30 -o ServerAliveInterval={} -o ServerAliveCountMax=1",
             stalled_s.max(1)
         );
         if let Some(key) = &self.key_file {
-            // In single quotes only that character has a meaning to the shell.
+            // Within single quotes, only that character is special in the shell.
             let path = key.to_string_lossy().replace('\'', r"'\''");
-            // No other key, whatever the user's configuration and agent have.
+            // Use no other key, whatever the user's configuration and agent contain.
             command
                 .push_str(&format!(" -F /dev/null -o IdentitiesOnly=yes -o IdentityAgent=none -i '{path}'"));
         }
@@ -78,7 +78,7 @@ impl Credentials {
     }
 }
 
-/// The password that an entry refers to.
+/// Returns the password that an entry refers to.
 fn password(entry: &GitCredentials) -> Result<Option<String>, Fault> {
     let unusable = |what: String| {
         Fault::new(ErrorCode::CapabilityMissing, format!("The credentials for {} cannot be used.", entry.url))

@@ -1,15 +1,15 @@
-//! What git says when it fails, as a fault that says what to do.
+//! Turns error messages of git into faults that say what to do.
 
 use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line, truncate_chars};
 use platform::process::ProgramOutput;
 
 /// Longest message of git that details contain, in characters.
 const SHOWN_CHARS_MAX: usize = 300;
-/// Lines of git's messages that are looked at.
+/// Lines of git's messages that are examined.
 const LINES_READ: usize = 50;
 
-/// The kinds of failures that git's messages tell apart. Its messages are stable enough for this (`LC_ALL=C`); what is not
-/// recognised is shown as it is.
+/// The kinds of failures that git's messages distinguish. The messages are stable enough for this (`LC_ALL=C`); unrecognised ones are shown
+/// unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
     NotFound,
@@ -23,14 +23,14 @@ pub(super) enum Failure {
     NoSsh,
     TooMuchMemory,
     OtherFormat,
-    /// A branch or a tag, or what it was of, is gone.
+    /// A branch or a tag, or the object that it refers to, is gone.
     ReferenceGone,
     Other,
 }
 
 /// Parts of messages in lower case, the most specific first.
 const MESSAGES: &[(&str, Failure)] = &[
-    // First, because the name of a reference follows, which may be any text.
+    // First, because the message continues with the name of a reference, which may be any text.
     ("couldn't find remote ref", Failure::ReferenceGone),
     ("not our ref", Failure::ReferenceGone),
     ("ssh: not found", Failure::NoSsh),
@@ -79,11 +79,11 @@ const MESSAGES: &[(&str, Failure)] = &[
     ("could not read from remote repository", Failure::Unreachable),
 ];
 
-/// The kind of failure that a failed command reports. `url` is the address as the command had it, which messages quote.
+/// Determines the kind of failure that a failed command reports. `url` is the address as the command had it, which messages quote.
 pub(super) fn failure(output: &ProgramOutput, url: &str) -> Failure {
     let text = own_lines(output).join("\n").to_lowercase();
     let url = url.to_lowercase();
-    // A name such as `redirect-service` says nothing about what went wrong.
+    // A name such as `redirect-service` must not be mistaken for a cause.
     let text = text.replace(&url, "").replace(url.trim_end_matches(".git"), "");
     let path =
         url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|slash| &rest[slash..])).unwrap_or("/");
@@ -92,7 +92,7 @@ pub(super) fn failure(output: &ProgramOutput, url: &str) -> Failure {
     found.map_or(Failure::Other, |(_, failure)| *failure)
 }
 
-/// The lines that git and SSH wrote, without the lines of the host and warnings about files of this machine.
+/// Returns the lines that git and SSH wrote, without the lines of the host and warnings about files of this machine.
 fn own_lines(output: &ProgramOutput) -> Vec<String> {
     let lines = output.stderr_tail(LINES_READ);
     let is_own = |line: &&str| {
@@ -102,7 +102,7 @@ fn own_lines(output: &ProgramOutput) -> Vec<String> {
     lines.lines().filter(is_own).map(str::to_owned).collect()
 }
 
-/// The fault for a failed command. `url` is the address as the command had it.
+/// Returns the fault for a failed command. `url` is the address as the command had it.
 pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &str) -> Fault {
     let failure = failure(output, url);
     let (code, message, hint) = describe(failure, address);
@@ -122,7 +122,7 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
     }
 }
 
-/// The code, the message and the hint for a failure.
+/// Returns the code, the message and the hint for a failure.
 #[expect(clippy::too_many_lines, reason = "one arm for each failure")]
 fn describe(failure: Failure, address: &RepositoryAddress) -> (ErrorCode, String, &'static str) {
     let host = match address.host() {

@@ -16,15 +16,15 @@ use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
 use history::{CommitTree, FoundCommit, Revision};
 use platform::process::ProgramOutput;
 
-/// The branch of a mirror that holds what was fetched.
+/// The branch of a mirror that points to the fetched commit.
 const FETCHED_BRANCH: &str = "refs/heads/pairofcleats";
-/// Time between two looks at the size of a mirror that grows, and at the free space.
+/// Time between two checks of the size of a growing mirror, and of the free space.
 const SIZE_CHECK: Duration = Duration::from_secs(1);
 /// The mirror is repacked each time that its number of packs is a multiple of this.
 const PACKS_STEP: usize = 50;
 /// Longest time that repacking may take; it is tried again when there are more packs.
 const REPACK_TIME: Duration = Duration::from_secs(600);
-/// Longest time that making an empty repository may take.
+/// Longest time that creating an empty repository may take.
 const CREATE_TIME: Duration = Duration::from_secs(60);
 
 /// The inputs of a fetch.
@@ -42,8 +42,8 @@ pub(super) struct Fetching<'a> {
 }
 
 impl Fetching<'_> {
-    /// Fetches what the mirror lacks; returns the commit of the default branch that it has then. A new mirror that cannot be
-    /// filled is removed.
+    /// Fetches what the mirror lacks; returns the commit of the default branch that it then has. A new mirror that cannot be filled is
+    /// removed.
     pub(super) fn update(&self, is_new: bool) -> Result<String, Fault> {
         if !is_new && self.has(&self.remote.commit) && self.missing_revisions().is_empty() {
             self.require_own_size(size_of(self.git_dir))?;
@@ -54,7 +54,7 @@ impl Fetching<'_> {
         self.require_total_size(if is_new { 0 } else { size_of(self.git_dir) })?;
         let updated = if is_new { self.fetch_anew() } else { self.fetch_more() };
         if is_new && updated.is_err() {
-            // Half a mirror is of no use.
+            // A partial mirror is useless.
             let _ = fs::remove_dir_all(self.git_dir);
         }
         updated?;
@@ -69,7 +69,7 @@ impl Fetching<'_> {
         Ok(commit)
     }
 
-    /// The revisions that the mirror has after an update, and notes on the others. Their objects are kept from now on.
+    /// Returns the revisions that the mirror has after an update, and notes on the others. Their objects are kept from now on.
     pub(super) fn keep_revisions(&self) -> Result<(Vec<Revision>, Vec<String>), Fault> {
         let (mut kept, mut notes) = (Vec::new(), Vec::new());
         for revision in self.revisions {
@@ -98,7 +98,7 @@ impl Fetching<'_> {
     fn fetch_more(&self) -> Result<(), Fault> {
         remove_leftovers(self.git_dir);
         match self.fetch() {
-            // What git says of hosts and networks is recognised; anything else may be damage here.
+            // Failures of hosts and networks are recognised; any other may be due to damage here.
             Err(fault) if fault.code == ErrorCode::CommitServiceError && !fault.retryable => {
                 tracing::warn!(address = self.address.as_str(), %fault, "the mirror is fetched anew");
                 self.replace()
@@ -107,7 +107,7 @@ impl Fetching<'_> {
         }
     }
 
-    /// Fetches everything beside the mirror, and replaces it only then.
+    /// Fetches everything into a second mirror, and then replaces this one.
     fn replace(&self) -> Result<(), Fault> {
         let beside = self.git_dir.with_extension(FRESH_ENDING);
         let fresh = Fetching { git_dir: &beside, ..*self };
@@ -116,7 +116,7 @@ impl Fetching<'_> {
         replaced.map_err(not_written)
     }
 
-    /// Checks both limits with the size that the mirror has now.
+    /// Checks both limits with the mirror's current size.
     fn require_sizes(&self) -> Result<(), Fault> {
         let own_bytes = size_of(self.git_dir);
         self.require_own_size(own_bytes)?;
@@ -137,17 +137,17 @@ impl Fetching<'_> {
             .with_hint("Ask the operator to raise the limit, or index a clone of the part that is needed."))
     }
 
-    /// Checks the size of all mirrors together, of which this one has `own_bytes`.
+    /// Checks the size of all mirrors together; this one has `own_bytes`.
     fn require_total_size(&self, own_bytes: u64) -> Result<(), Fault> {
         self.total_size.require(own_bytes, &format!("{} was not fetched", self.address))
     }
 
-    /// Writes what the mirror is of and what it consists of; the time of the file is that of the last fetch.
+    /// Writes the identity of the mirror and the list of its packs; the time of the file is that of the last fetch.
     fn write_address(&self) -> Result<(), Fault> {
         address_file::write(self.git_dir, self.address, &self.remote.url).map_err(not_written)
     }
 
-    /// The revisions whose commits the mirror lacks.
+    /// Returns the revisions whose commits the mirror lacks.
     fn missing_revisions(&self) -> Vec<&Revision> {
         let is_missing = |revision: &&Revision| revision.find_commit(self.git_dir) == FoundCommit::Missing;
         self.revisions.iter().filter(is_missing).collect()
@@ -176,13 +176,13 @@ impl Fetching<'_> {
             !output.status.success() && explain::failure(output, &self.remote.url) == Failure::ReferenceGone
         };
         if !missing.is_empty() && is_gone(&output) {
-            // Removed since the host listed it. The default branch does not wait for the next run.
+            // It was removed since the host listed it. The default branch does not wait for the next run.
             output = self.run_fetch(&[])?;
         }
         if !output.status.success() {
             return Err(self.explain(&output));
         }
-        // It may have grown beyond a limit since the last check. What a mirror took in stays: the next run has nothing to fetch.
+        // It may have grown beyond a limit since the last check. Fetched objects stay, so the next run has nothing to fetch.
         self.require_sizes()
     }
 
@@ -211,13 +211,13 @@ impl Fetching<'_> {
         }
     }
 
-    /// Checks all limits of what is being written.
+    /// Checks all limits of the mirror that is being written.
     fn check_growth(&self) -> Result<(), Fault> {
         self.require_sizes()?;
         self.mirrors.disk_space.check()
     }
 
-    /// Makes a commit that the mirror has the one that was fetched last, for example after a branch was set back.
+    /// Makes an existing commit of the mirror the one that was fetched last, for example after a branch was reset.
     fn point_to(&self, commit: &str) -> Result<(), Fault> {
         if own_commit(self.git_dir).as_deref() == Some(commit) {
             return Ok(());
@@ -228,8 +228,8 @@ impl Fetching<'_> {
         written.map_err(not_written)
     }
 
-    /// Repacks the mirror if it has many packs, which make reading slow. Commits that no branch has any more are kept, because
-    /// runs may still read them.
+    /// Repacks the mirror if it has many packs, which make reading slow. Commits that are no longer on any branch are kept, because runs
+    /// may still read them.
     fn repack_if_due(&self) {
         let packs = address_file::packs(self.git_dir).len();
         if packs == 0 || !packs.is_multiple_of(PACKS_STEP) {
@@ -245,7 +245,7 @@ impl Fetching<'_> {
     }
 }
 
-/// The commit that was fetched last.
+/// Returns the commit that was fetched last.
 pub(super) fn own_commit(git_dir: &Path) -> Option<String> {
     let loose = fs::read_to_string(git_dir.join(FETCHED_BRANCH)).ok();
     let packed = || {
@@ -256,14 +256,14 @@ pub(super) fn own_commit(git_dir: &Path) -> Option<String> {
     loose.or_else(packed).map(|text| text.trim().to_owned()).filter(|text| is_commit(text))
 }
 
-/// Removes what an interrupted fetch left.
+/// Removes the remains of an interrupted fetch.
 fn remove_leftovers(git_dir: &Path) {
     for folder in ["objects/pack", "objects"] {
         for entry in fs::read_dir(git_dir.join(folder)).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with("tmp_") || name.starts_with(".tmp-") {
-                // A folder is left by a fetch that was killed.
+                // A folder remains if a fetch was killed.
                 let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
             }
         }

@@ -1,5 +1,5 @@
-//! Runs `git` so that only what this program says counts: no configuration of users or the machine, no hooks, no prompts, one
-//! protocol, no redirections, and limits of time.
+//! Runs `git` under the sole control of this program: no configuration of users or the machine, no hooks, no prompts, one protocol, no
+//! redirections, and limits of time.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use contract::config::{self, environment_variables};
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use platform::process::{Program, ProgramOutput};
 
-/// Variables that the program inherits: where programs and certificates are, which proxy to use, and the user's agent of SSH keys.
+/// Variables that the program inherits: paths of programs and certificates, the proxy to use, and the user's agent of SSH keys.
 const INHERITED: [&str; 17] = [
     "PATH", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
     "GIT_SSL_CAPATH", "HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY",
@@ -24,13 +24,13 @@ const INHERITED: [&str; 17] = [
 
 /// The script that limits the memory of git, in KiB: private memory, so that packs may be mapped.
 const LIMIT_MEMORY: &str = r#"ulimit -d 2097152; exec "$@""#;
-/// The script that also writes what git prints to the file in its first argument, up to [`LIST_BYTES_MAX`], in blocks of 512
-/// bytes: more ends the program.
+/// The script that also writes the output of git to the file in its first argument, up to [`LIST_BYTES_MAX`], in blocks of 512 bytes: more
+/// output ends the program.
 const LIMIT_LIST: &str =
     r#"ulimit -d 2097152; ulimit -c 0; ulimit -f 32768; list=$1; shift; exec "$@" >"$list""#;
 /// Longest list of references that is read, in bytes: those of about 200,000 branches and tags.
 pub(super) const LIST_BYTES_MAX: usize = 16 << 20;
-/// What the shell returns if a program is not there, or cannot be started.
+/// Exit statuses of the shell if a program does not exist, or cannot be started.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// Longest time for asking for the version.
@@ -39,17 +39,17 @@ const VERSION_TIME: Duration = Duration::from_secs(10);
 /// Bytes a second below which a transfer counts as stalled.
 const STALLED_BYTES: &str = "1000";
 
-/// The first version that takes all of its configuration from the environment. Earlier ones would read that of the user as well.
+/// The first version that can take all of its configuration from the environment. Earlier ones would read the user's as well.
 const VERSION_MIN: Version = (2, 32, 0);
-/// Versions from which serving a directory on this machine runs nothing of it (CVE-2024-32004): the first fixed one of each line,
-/// and everything from the last one on.
+/// Versions in which serving a directory on this machine runs nothing from it (CVE-2024-32004): the first fixed one of each line, and
+/// everything from the last one on.
 const LOCAL_VERSIONS: [Version; 7] =
     [(2, 39, 4), (2, 40, 2), (2, 41, 1), (2, 42, 2), (2, 43, 4), (2, 44, 1), (2, 45, 1)];
 
 /// A version of git.
 type Version = (u32, u32, u32);
 
-/// The versions of the programs that were new enough, by the names of the programs. Asking costs a process each time.
+/// The versions of programs that were new enough, by the names of the programs. Each query costs a process.
 static KNOWN_VERSIONS: Mutex<BTreeMap<String, Version>> = Mutex::new(BTreeMap::new());
 
 /// The program, for one address.
@@ -68,7 +68,7 @@ impl<'a> Git<'a> {
         Ok(Self { settings, address, credentials: Credentials::for_address(settings, address)? })
     }
 
-    /// Checks that the program is new enough. It is asked once in a process; if it was too old, each time.
+    /// Checks that the program is new enough. It is asked once per process; if it was too old, each time.
     ///
     /// # Errors
     /// `TOOLCHAIN_MISSING` if it is missing or too old.
@@ -100,8 +100,8 @@ impl<'a> Git<'a> {
             .with_hint("Install git on the server, or name it in git.program.")
     }
 
-    /// The option with which git serves a repository in a directory on this machine: that may belong to another user, and git
-    /// does not hand its configuration on to the program that serves. Serving a repository runs nothing of it.
+    /// Returns the option with which git serves a repository in a directory on this machine: the directory may belong to another user, and
+    /// git does not pass its configuration on to the serving program. Serving a repository runs nothing from it.
     pub(super) fn upload_pack_option(&self) -> Option<String> {
         let program = self.settings.program.replace('\'', r"'\''");
         let is_local = self.address.local_directory().is_some();
@@ -111,7 +111,7 @@ impl<'a> Git<'a> {
     /// Runs a command, in the repository at `git_dir` if there is one.
     ///
     /// # Errors
-    /// Those of [`Program::run`]; `TOOLCHAIN_MISSING` if there is no git; another failed exit status is none.
+    /// Those of [`Program::run`]; `TOOLCHAIN_MISSING` if git is missing; other failed exit statuses are not errors.
     pub(super) fn run<A: AsRef<OsStr>>(
         &self,
         git_dir: Option<&Path>,
@@ -119,13 +119,13 @@ impl<'a> Git<'a> {
         timeout: Duration,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<ProgramOutput, Fault> {
-        // A few bytes of a pack can ask for any amount of memory. The limit holds for all processes that git starts.
+        // A few bytes of a pack can ask for any amount of memory. The limit applies to all processes that git starts.
         let shell = Program::new("/bin/sh").args(["-c", LIMIT_MEMORY, "sh"]);
         self.run_with(shell, git_dir, arguments, timeout, must_stop)
     }
 
-    /// Runs a command that prints a list, which is written to `file` meanwhile, because it may be longer than what is kept of the
-    /// output of programs. Returns the first [`LIST_BYTES_MAX`] bytes of the list; a longer one ends the command.
+    /// Runs a command that prints a list, which is written to `file`, because it may be longer than the retained output of programs.
+    /// Returns the first [`LIST_BYTES_MAX`] bytes of the list; a longer one ends the command.
     ///
     /// # Errors
     /// As [`Self::run`]; `STORAGE_UNAVAILABLE` if the file cannot be written.
@@ -136,7 +136,7 @@ impl<'a> Git<'a> {
         timeout: Duration,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<(ProgramOutput, Vec<u8>), Fault> {
-        // Created here, because the message of a shell that cannot create it could be taken for one of the host.
+        // Created here, because the message of a shell that cannot create it could be mistaken for one of the host.
         File::create(file).map_err(not_written)?;
         let shell = Program::new("/bin/sh").args(["-c", LIMIT_LIST, "sh"]).arg(file);
         let output = self.run_with(shell, None, arguments, timeout, must_stop);
@@ -161,16 +161,16 @@ impl<'a> Git<'a> {
                 program = program.env(name, value);
             }
         }
-        // Without it, git would send what the user's netrc file has for a host. A credential helper needs it.
+        // Without it, git would send the credentials that the user's netrc file has for a host. A credential helper needs it.
         let home = own.get("HOME").filter(|_| self.credentials.has_helper());
         program = program.env("HOME", home.map_or("/nonexistent", String::as_str));
         for (name, value) in self.environment() {
             program = program.env(&name, value);
         }
-        // A directory that is not there must not make git look for a repository around the current one.
+        // If the directory is missing, git must not search for a repository around the current one.
         let git_dir = git_dir.unwrap_or(Path::new("/nonexistent"));
         let output = program.env("GIT_DIR", git_dir).args(arguments).run(timeout, must_stop)?;
-        // Git may have been removed since its version was asked for.
+        // Git may have been removed since its version was queried.
         if output.status.code().is_some_and(|code| NOT_STARTED.contains(&code)) {
             known_versions(|versions| versions.remove(&self.settings.program));
             return Err(self.not_installed());
@@ -178,8 +178,8 @@ impl<'a> Git<'a> {
         Ok(output)
     }
 
-    /// The environment that replaces all configuration. It also carries credentials, because other users can read the arguments
-    /// of a program, but not its environment.
+    /// Returns the environment that replaces all configuration. It also contains credentials, because other users can read the arguments of
+    /// a program, but not its environment.
     fn environment(&self) -> BTreeMap<String, String> {
         let mut environment: BTreeMap<String, String> = [
             ("LC_ALL", "C"),
@@ -209,7 +209,7 @@ impl<'a> Git<'a> {
             ("fetch.recurseSubmodules", "false"),
             ("pack.threads", "2"),
             ("pack.windowMemory", "128m"),
-            // Many small objects are read more slowly than one file of them.
+            // Many small objects are slower to read than one pack.
             ("fetch.unpackLimit", "1"),
             ("gc.auto", "0"),
             ("http.followRedirects", "false"),
@@ -229,7 +229,7 @@ impl<'a> Git<'a> {
     }
 }
 
-/// Reads or changes what is known of versions.
+/// Reads or changes the known versions.
 fn known_versions<T>(change: impl FnOnce(&mut BTreeMap<String, Version>) -> T) -> T {
     change(&mut KNOWN_VERSIONS.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -241,13 +241,13 @@ fn read_start(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a program that prints this version can fetch from hosts.
+/// Returns `true` if a program that prints this version can fetch from hosts.
 #[must_use]
 pub fn is_supported_version(text: &str) -> bool {
     version(text).is_some_and(|version| is_new_enough(version, false))
 }
 
-/// The numbers of `git version 2.47.3`.
+/// Parses the numbers of `git version 2.47.3`.
 fn version(text: &str) -> Option<Version> {
     let mut numbers = text.strip_prefix("git version ")?.split(|letter: char| !letter.is_ascii_digit());
     let third = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_default();

@@ -18,7 +18,7 @@ pub(super) struct MirrorLock {
 }
 
 impl MirrorLock {
-    /// Waits for the lock, as long as another run fetches the same repository.
+    /// Waits for the lock while another run fetches the same repository.
     ///
     /// # Errors
     /// `CANCELLED`; `INTERNAL` if the file cannot be locked.
@@ -47,12 +47,12 @@ impl MirrorLock {
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(unusable)?;
         let lock = FileLock::try_new(file).map_err(unusable)?;
-        // The run that removed the mirror meanwhile removed the file as well: then the lock protects nothing.
+        // If the mirror was removed meanwhile, so was this file: then it locks nothing.
         Ok(lock.filter(|file| is_at(file, path)).map(|file| Self { _file: file }))
     }
 }
 
-/// Whether the open file is the one at the path.
+/// Returns `true` if the open file is the one at the path.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
     let open = file.metadata().map(identity).ok();

@@ -17,7 +17,7 @@ use contract::{ErrorCode, Fault, RepositoryAddress};
 use history::{Head, Revision, RevisionPatterns};
 use platform::disk_space::DiskSpace;
 
-/// The ending of the file that takes a host's list of branches and tags.
+/// The ending of the file for a host's list of branches and tags.
 const LIST_ENDING: &str = "list";
 
 /// The folder with all mirrors.
@@ -28,17 +28,17 @@ pub struct Mirrors {
     pub(super) disk_space: DiskSpace,
 }
 
-/// What a mirror has after a fetch.
+/// The contents of a mirror after a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The bare repository.
     pub git_dir: PathBuf,
-    /// The default branch on the host, if it says so, and the commit.
+    /// The default branch on the host, if the host names it, and the commit.
     pub head: Head,
     /// Other branches and tags whose commits the mirror has, up to [`history::REVISIONS_MAX`]: branches by name, then tags from
     /// the newest version to the oldest. Their names differ from one another and from that of the default branch.
     pub revisions: Vec<Revision>,
-    /// What was left out of the branches and tags, and why.
+    /// The omitted branches and tags, with the reasons.
     pub notes: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Fetched {
 pub struct UnusedMirror {
     /// Its folder.
     pub git_dir: PathBuf,
-    /// The address, or the path of the archive, if the mirror says it.
+    /// The address, or the path of the archive, if the mirror names it.
     pub address: Option<String>,
     /// Its size in bytes.
     pub bytes: u64,
@@ -60,14 +60,14 @@ impl Mirrors {
         Self { folder, settings, disk_space }
     }
 
-    /// The mirror of an address; it need not exist. Folders of a repository share it.
+    /// Returns the mirror of an address; it need not exist. Folders of a repository share it.
     #[must_use]
     pub fn git_dir(&self, address: &RepositoryAddress) -> PathBuf {
         let hash = blake3::hash(address.repository().as_str().as_bytes()).to_hex();
         self.folder.join(format!("{}.{MIRROR_ENDING}", &hash[..32]))
     }
 
-    /// The commit that was fetched last.
+    /// Returns the commit that was fetched last.
     #[must_use]
     pub fn last_commit(&self, address: &RepositoryAddress) -> Option<String> {
         super::fetching::own_commit(&self.git_dir(address))
@@ -76,7 +76,7 @@ impl Mirrors {
     /// Asks the host whether it has the repository, and a commit of it; writes nothing.
     ///
     /// # Errors
-    /// Says why the repository cannot be fetched.
+    /// The reason why the repository cannot be fetched.
     pub fn probe(&self, address: &RepositoryAddress, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
         let address = &address.repository();
         let git = Git::new(&self.settings, address)?;
@@ -88,7 +88,7 @@ impl Mirrors {
     /// Brings the mirror up to date with the default branch, and with other branches and tags that match patterns; without
     /// patterns, with none. Another run that fetches the same address is waited for.
     ///
-    /// What is wrong with other branches and tags is a note, and the default branch is fetched all the same.
+    /// Problems with other branches and tags are reported as notes, and the default branch is fetched all the same.
     ///
     /// # Errors
     /// As [`Self::probe`]; `STORAGE_UNAVAILABLE` if it cannot be written; `INVALID_REQUEST` if it is larger than
@@ -119,7 +119,7 @@ impl Mirrors {
         fs::create_dir_all(&self.folder).map_err(not_written)?;
         let git_dir = self.git_dir(address);
         let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
-        // Left by a fetch that was killed.
+        // It remains if a fetch was killed.
         let _ = fs::remove_dir_all(git_dir.with_extension(FRESH_ENDING));
         let git = Git::new(&self.settings, address)?;
         git.require_version(must_stop)?;
@@ -135,7 +135,7 @@ impl Mirrors {
         };
         let answer = ask(&query, known_url.as_deref())?;
         let Selection { revisions, mut notes } = selection::select(&answer, patterns, must_stop)?;
-        // Without its packs, a mirror cannot take anything more; all of its content is the host's.
+        // Without its packs, a mirror cannot accept new objects; all of its content can be fetched again.
         let is_new = known_url.is_none() || !address_file::has_all_packs(&git_dir);
         let folders = [self.folder.clone(), self.folder.join(config::ARCHIVES_FOLDER)];
         let total_size = TotalSize::new(folders, &git_dir, self.settings.mirrors_bytes_max);
@@ -156,8 +156,8 @@ impl Mirrors {
         Ok(Fetched { git_dir, head, revisions, notes })
     }
 
-    /// The mirrors of other addresses than these that no run has used during `kept`, with their sizes. A mirror that is
-    /// being fetched is not among them.
+    /// Returns the mirrors of other addresses than these that no run has used during `kept`, with their sizes. A mirror that is being
+    /// fetched is not among them.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -167,7 +167,7 @@ impl Mirrors {
         list_unused(&self.folder, &[MIRROR_ENDING], &used, kept, address)
     }
 
-    /// Removes a mirror, unless a run fetches it or has used it during `kept`. Returns whether it was removed.
+    /// Removes a mirror, unless a run fetches it or has used it during `kept`. Returns `true` if it was removed.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -182,7 +182,7 @@ impl Mirrors {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        // Left by fetches that were killed.
+        // They remain if fetches were killed.
         let _ = fs::remove_dir_all(mirror.git_dir.with_extension(FRESH_ENDING));
         let _ = fs::remove_file(mirror.git_dir.with_extension(LIST_ENDING));
         fs::remove_file(lock).map_err(failed)?;
@@ -190,8 +190,8 @@ impl Mirrors {
     }
 }
 
-/// Lists what a folder has with one of these endings, sorted, without `used` and without what a run has used during `kept` or holds
-/// the lock of. `address` reads what a mirror is of.
+/// Lists the entries of a folder with one of these endings, sorted, without `used` and without those that a run has used during `kept` or
+/// has locked. `address` reads the identity of a mirror.
 pub(super) fn list_unused(
     folder: &Path,
     endings: &[&str],
@@ -223,10 +223,10 @@ pub(super) fn list_unused(
     Ok(found)
 }
 
-/// Asks a host, first at the address that it understood last.
+/// Asks a host, first at the address that it accepted last.
 fn ask(query: &RemoteQuery<'_>, known_url: Option<&str>) -> Result<RemoteAnswer, Fault> {
     match query.ask(known_url) {
-        // The host may have come to understand the other spelling only.
+        // The host may now accept the other spelling only.
         Err(fault) if known_url.is_some() && fault.code == ErrorCode::RepoNotFound => query.ask(None),
         answered => answered,
     }

@@ -1,4 +1,4 @@
-//! Asks a host what a repository has: its default branch and the commit of it, and its other branches and tags.
+//! Asks a host about a repository: its default branch with the commit, and its other branches and tags.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,11 +14,11 @@ pub(super) const NAME_BYTES_MAX: usize = 255;
 /// The default branch of a repository on its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemoteHead {
-    /// The reference, such as `refs/heads/main`; `None` if the host does not say which branch it is.
+    /// The reference, such as `refs/heads/main`; `None` if the host does not name the branch.
     pub(super) reference: Option<String>,
     /// The commit, in hex.
     pub(super) commit: String,
-    /// The address that the host understands, with or without `.git`.
+    /// The address that the host accepts, with or without `.git`.
     pub(super) url: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct RemoteAnswer {
     pub(super) head: RemoteHead,
     /// The references, each on a line: `<id><TAB><name>`.
     pub(super) lines: Vec<u8>,
-    /// Whether there are more lines, and the last one may not be complete.
+    /// `true` if there are more lines, and the last one may be incomplete.
     pub(super) is_cut: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct RemoteQuery<'a> {
 }
 
 impl RemoteQuery<'_> {
-    /// Asks the host, at `known_url` if that is known, else under each spelling of the address.
+    /// Asks the host, at `known_url` if that is known, or else under each spelling of the address.
     ///
     /// # Errors
     /// `REPO_NOT_FOUND`, `FORBIDDEN`, `COMMIT_SERVICE_ERROR`, `TOOL_TIMEOUT`, `CANCELLED`; `INVALID_REQUEST` if the repository
@@ -97,7 +97,7 @@ impl RemoteQuery<'_> {
     }
 }
 
-/// The spellings under which hosts serve a repository, the likelier one first.
+/// Returns the spellings under which hosts serve a repository, the likelier one first.
 fn spellings(address: &RepositoryAddress) -> Vec<String> {
     let plain = address.as_str().to_owned();
     let with_ending = format!("{plain}.git");
@@ -123,17 +123,17 @@ fn parse(answer: &str, url: String) -> Option<RemoteHead> {
     None
 }
 
-/// Whether a text is the id of a commit.
+/// Returns `true` if a text is the id of a commit.
 pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a reference is a branch with a usable name.
+/// Returns `true` if a reference is a branch with a usable name.
 fn is_branch(reference: &str) -> bool {
     reference.strip_prefix("refs/heads/").is_some_and(is_usable_name)
 }
 
-/// Whether git accepts the short name of a branch or a tag, and nothing can take it for an option or a pattern.
+/// Returns `true` if git accepts the short name of a branch or a tag, and it cannot be mistaken for an option or a pattern.
 pub(super) fn is_usable_name(name: &str) -> bool {
     const FORBIDDEN: [char; 9] = [' ', '~', '^', ':', '?', '*', '[', '\\', '\u{7f}'];
     let has_bad_letter = name.chars().any(|letter| letter.is_control() || FORBIDDEN.contains(&letter));

@@ -1,8 +1,8 @@
-//! The references of a mirror to the branches and tags that were fetched beside the default branch: they tell git what it need
-//! not send again, and that their objects are in use.
+//! The references of a mirror to the branches and tags that were fetched beside the default branch. They show git which objects need not be
+//! sent again, and that their objects are in use.
 //!
-//! They are files with names of our own, because names of a host may be too long for a file, differ only in their case, or be a
-//! name and a folder at once, which would let the fetch of everything fail.
+//! They are files with names of our own, because names of a host may be too long for a file, differ only in their case, or be a name and a
+//! folder at once, which would make the whole fetch fail.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use history::{Revision, RevisionKind};
 
 /// The folder of the references.
 const FOLDER: &str = "refs/pairofcleats/revisions";
-/// How long a reference stays that no fetch has asked for. Projects share a mirror, and each has patterns of its own.
+/// Time for which a reference is kept after the last fetch that asked for it. Projects share a mirror, and each has its own patterns.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The name of the reference on the host.
@@ -36,7 +36,7 @@ pub(super) fn update(git_dir: &Path, revisions: &[Revision]) -> io::Result<()> {
     }
     for revision in revisions {
         let hash = blake3::hash(name_on_host(revision).as_bytes()).to_hex();
-        // Git would take a file that is not complete for a broken reference. The time of the file is that of this fetch.
+        // Git would mistake an incomplete file for a broken reference. The time of the file is that of this fetch.
         let next = git_dir.join("pairofcleats.reference");
         fs::write(&next, format!("{}\n", revision.commit))?;
         fs::rename(next, folder.join(&hash[..32]))?;

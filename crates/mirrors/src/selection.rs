@@ -1,4 +1,4 @@
-//! Which branches and tags are fetched beside the default branch: those that match patterns, up to a limit.
+//! Selects the branches and tags that are fetched beside the default branch: those that match patterns, up to a limit.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use super::remote::{NAME_BYTES_MAX, RemoteAnswer, is_commit, is_usable_name};
 use contract::{ErrorCode, Fault, escaped_line};
 use history::{REVISIONS_MAX, Revision, RevisionKind, RevisionPatterns};
 
-/// Lines of a list between two looks whether to stop. Patterns can be expensive.
+/// Lines of a list between two checks whether to stop. Patterns can be expensive.
 const STOP_CHECK_LINES: usize = 64;
 
 /// The selected branches and tags.
@@ -18,11 +18,11 @@ pub(super) struct Selection {
     /// Branches by name, then tags from the newest version to the oldest. No two have the same name, and none has that of the
     /// default branch.
     pub(super) revisions: Vec<Revision>,
-    /// What was left out, and why.
+    /// The omitted branches and tags, with the reasons.
     pub(super) notes: Vec<String>,
 }
 
-/// Selects from what a host lists.
+/// Selects from the list of a host.
 ///
 /// # Errors
 /// `CANCELLED`.
@@ -52,7 +52,7 @@ pub(super) fn select(
     Ok(matching.finish(answer.is_cut))
 }
 
-/// What matches of the lines so far.
+/// The matching lines so far.
 struct Matching<'a> {
     patterns: &'a RevisionPatterns,
     default_branch: Option<&'a str>,
@@ -64,7 +64,7 @@ struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    /// Reads a line `<id><TAB><name>`; others say nothing of branches and tags.
+    /// Reads a line `<id><TAB><name>`; other lines are not about branches and tags.
     fn read(&mut self, line: &[u8]) {
         let mut parts = line.splitn(2, |byte| *byte == b'\t');
         let (Some(id), Some(reference)) = (parts.next(), parts.next()) else { return };
@@ -100,7 +100,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Takes what an annotated tag is of. The line follows that of the tag itself.
+    /// Stores the target of an annotated tag. The line follows that of the tag itself.
     fn peel(&mut self, tag: &[u8], id: &str) {
         let last = self.found.last_mut();
         if let Some(last) = last.filter(|last| last.kind == RevisionKind::Tag && last.name.as_bytes() == tag)
@@ -127,7 +127,7 @@ impl<'a> Matching<'a> {
             without.map(|text| format!("No branch or tag matches the pattern `{}`.", escaped_line(text))),
         );
         self.found.sort_by(compare);
-        // A host that lists a name twice has mistaken itself.
+        // A host may list a name twice by mistake.
         self.found.dedup_by(|a, b| a.kind == b.kind && a.name == b.name);
         notes.extend(remove_ambiguous(&mut self.found, self.default_branch));
         if self.found.len() > REVISIONS_MAX {
@@ -142,7 +142,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Removes tags with the name of a branch, which is meant by the name. Returns a note if there are any.
+/// Removes tags with the name of a branch, because the name means the branch. Returns a note if there are any.
 fn remove_ambiguous(found: &mut Vec<Revision>, default_branch: Option<&str>) -> Option<String> {
     let branches = found.iter().filter(|revision| revision.kind == RevisionKind::Branch);
     let branches: HashSet<String> =

@@ -10,22 +10,22 @@ use contract::{ErrorCode, Fault};
 
 /// Folders below the objects of a mirror: one for each first byte, packs and information.
 const OBJECT_FOLDERS_MAX: usize = 300;
-/// The unit in which the system says how much of a disk a file takes, in bytes.
+/// The unit in which the system reports the disk usage of a file, in bytes.
 const BLOCK_BYTES: u64 = 512;
 
 /// The ending of mirrors.
 pub(super) const MIRROR_ENDING: &str = "git";
-/// The ending of what is fetched beside a damaged mirror, and replaces it.
+/// The ending of a mirror that is fetched to replace a damaged one.
 pub(super) const FRESH_ENDING: &str = "fresh";
 /// The ending of the mirror of an archive that is being written, and of one that is being replaced.
 pub(super) const NEW_ENDING: &str = "new";
 
-/// Time between two looks at the size of all other mirrors while one grows: other runs write them meanwhile.
+/// Time between two checks of the size of all other mirrors while one grows: other runs may write them meanwhile.
 const OTHERS_CHECK: Duration = Duration::from_secs(10);
-/// A size is measured for at most one part of the time in so many.
+/// Measuring takes at most one part of the time in so many.
 const TIME_PARTS: u32 = 10;
 
-/// The size of the objects of a mirror in bytes. Many objects are smaller than what their files take of the disk.
+/// Returns the size of the objects of a mirror in bytes. Many objects are smaller than the disk space of their files.
 pub(super) fn size_of(git_dir: &Path) -> u64 {
     let size = |folder: &Path| -> u64 {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -37,7 +37,7 @@ pub(super) fn size_of(git_dir: &Path) -> u64 {
     size(&objects) + folders.map(|folder| size(&folder.path())).sum::<u64>()
 }
 
-/// The size of the objects of all mirrors in some folders, without the one at `git_dir` and its replacement, in bytes.
+/// Returns the size of the objects of all mirrors in some folders, without the one at `git_dir` and its replacement, in bytes.
 fn size_of_others(folders: &[PathBuf], git_dir: &Path) -> u64 {
     let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
     let is_mirror = |path: &Path| {
@@ -49,7 +49,7 @@ fn size_of_others(folders: &[PathBuf], git_dir: &Path) -> u64 {
     paths.filter(|path| is_mirror(path) && is_other(path)).map(|path| size_of(&path)).sum()
 }
 
-/// A size that is measured anew now and then.
+/// A size that is measured again from time to time.
 pub(super) struct Measured {
     every: Duration,
     last: Cell<Option<Measurement>>,
@@ -68,7 +68,7 @@ impl Measured {
         Self { every, last: Cell::new(None) }
     }
 
-    /// The size in bytes, which `measure` says if it was not asked lately.
+    /// Returns the size in bytes, calling `measure` unless it was called recently.
     pub(super) fn bytes(&self, measure: impl FnOnce() -> u64) -> u64 {
         let is_new =
             |last: &Measurement| last.at.elapsed() < self.every.max(last.took.saturating_mul(TIME_PARTS));
@@ -91,13 +91,13 @@ pub(super) struct TotalSize<'a> {
 }
 
 impl<'a> TotalSize<'a> {
-    /// The mirrors in two folders, those of repositories and those of archives, may have `bytes_max` bytes. The one at `git_dir` grows.
+    /// Limits the mirrors in two folders, those of repositories and those of archives, to `bytes_max` bytes. The one at `git_dir` grows.
     pub(super) fn new(folders: [PathBuf; 2], git_dir: &'a Path, bytes_max: u64) -> Self {
         Self { folders, git_dir, bytes_max, others: Measured::new(OTHERS_CHECK) }
     }
 
-    /// Checks the size of all mirrors together, of which the one that grows has `own_bytes`. `refused` says what is not done, as
-    /// the beginning of a sentence.
+    /// Checks the size of all mirrors together; the growing one has `own_bytes`. `refused` names the refused action, as the beginning of a
+    /// sentence.
     ///
     /// # Errors
     /// `INVALID_REQUEST` if they are too large.
@@ -162,7 +162,7 @@ mod tests {
         write(&other, 200_000);
         total.require(0, "It was not fetched").unwrap();
         total.others.every = Duration::ZERO;
-        // Measuring took a moment, of which ten times as much has to pass.
+        // Measuring took a moment, and ten times as long has to pass.
         std::thread::sleep(Duration::from_millis(500));
         let fault = total.require(0, "It was not fetched").unwrap_err();
         assert!(fault.message.starts_with("It was not fetched: ") && fault.hint.is_some(), "{fault}");

@@ -6,12 +6,11 @@
 //! - `call core.py:12` or `call 12`: a use of this kind (`call`, `read`, `write`, `import`, `type`, `inherit`, `override`) of what is named
 //!   at that line of that file, or of the same file; lines are counted in the case's file from 1. A line that defines several names:
 //!   `call core.py:12:name`.
-//! - `call ?name`: a use of which only the name is known.
+//! - `call ?name`: a use with nothing known but its name.
 //! - `call a.py:1 b.py:2`: a use with several targets.
 //!
-//! Every resolved use that is expected must be found, in the order of the columns or not, and no other: but kinds that are mentioned
-//! nowhere in a case are not compared, nor are uses of bare names (`?name`) if the case mentions none. A case without any expected
-//! use of the kinds `call` must have none.
+//! Exactly the expected uses must be found, in any order of their columns. Kinds that a case never mentions are not compared, nor are uses
+//! of bare names (`?name`) if the case mentions none. A case that expects no `call` must have none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -77,7 +76,7 @@ fn kind_name(kind: ReferenceKind) -> &'static str {
     }
 }
 
-/// The symbols of a file, without what the case says of it.
+/// Returns the symbols of a file, without the case's expectations in it.
 fn symbols(path: &str, content: &str) -> (String, FileSymbols) {
     let bare: Vec<&str> =
         content.lines().map(|line| line.rsplit_once("#>").map_or(line, |(before, _)| before)).collect();
@@ -86,7 +85,7 @@ fn symbols(path: &str, content: &str) -> (String, FileSymbols) {
     (language.map_or("text", |language| language.id).to_owned(), symbols_of(&text, language))
 }
 
-/// The symbols of a text, however long a busy machine takes.
+/// Returns the symbols of a text, however long a busy machine takes.
 pub(crate) fn symbols_of(text: &str, language: Option<&'static Language>) -> FileSymbols {
     let parse_timeout = Duration::from_secs(600);
     let limits = ChunkLimits { facts: true, parse_timeout, ..ChunkLimits::default() };
@@ -141,7 +140,7 @@ fn seen(case: &Case) -> Vec<(Seen, String)> {
     seen
 }
 
-/// What differs between what a case says and what was found.
+/// Describes the differences between what a case expects and what was found.
 fn differences(case: &Case) -> Vec<String> {
     let expected = expected(case);
     let mut kinds: BTreeSet<&str> = expected.iter().map(|(_, _, kind, _)| kind.as_str()).collect();

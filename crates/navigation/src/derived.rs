@@ -1,4 +1,4 @@
-//! Which types of a file derive from what, by the scope in which the base is named.
+//! Finds the types of a file that derive from a base, by the scope in which the base is named.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,16 +14,16 @@ const BASE_DEPTH_MAX: usize = 8;
 /// The scopes of types that have a base of a name, by the scope around them and the name, in text order.
 pub(crate) type DerivedScopes<'r> = HashMap<(ScopeId, &'r str), Vec<ScopeId>>;
 
-/// What is known of the bases of a file's types.
+/// The known bases of a file's types.
 #[derive(Default)]
 pub(crate) struct Derived<'r> {
     scopes: Option<Rc<DerivedScopes<'r>>>,
-    /// How often a base was named in a scope.
+    /// The number of times that a base was named in a scope.
     named: HashMap<(ScopeId, &'r str), usize>,
 }
 
 impl<'r> Session<'r> {
-    /// The scopes of types that have bases.
+    /// Returns the scopes of types that have bases.
     pub(crate) fn derived_types(&mut self) -> Rc<DerivedScopes<'r>> {
         if let Some(scopes) = &self.derived.scopes {
             return Rc::clone(scopes);
@@ -47,14 +47,14 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// How often a base was named in a scope before.
+    /// Counts one more base of this name in a scope, and returns how many came before it.
     pub(crate) fn next_base(&mut self, scope: ScopeId, name: &'r str) -> usize {
         let named = self.derived.named.entry((scope, name)).or_default();
         *named += 1;
         *named - 1
     }
 
-    /// The last names of the bases of a type, by its scope.
+    /// Returns the last names of the bases of a type, by its scope.
     pub(crate) fn bases_of(&self, number: ScopeId) -> Vec<&'r str> {
         let Some(scope) = self.scope(self.file, number) else { return Vec::new() };
         let of_scope = self.half(self.file, self.scope_in_body(self.file, number));
@@ -72,7 +72,7 @@ impl<'r> Session<'r> {
     }
 }
 
-/// The last name of a base type, without its type arguments.
+/// Returns the last name of a base type, without its type arguments.
 fn last_name(arena: &Arena, mut base: ExprId) -> Option<&str> {
     for _ in 0..BASE_DEPTH_MAX {
         match arena.expr(base) {

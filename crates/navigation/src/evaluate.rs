@@ -1,4 +1,4 @@
-//! Evaluates expressions: what a value is an instance of, what a call gives.
+//! Evaluates expressions: the type of a value, the result of a call.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
-    /// What an expression may stand for, without duplicates. Never empty.
+    /// Evaluates an expression to its possible values, without duplicates. Never empty.
     pub(crate) fn evaluate(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Value> {
         let values = self.deeper(|session| session.evaluate_kind(at, receiver));
         distinct(values.unwrap_or_default(), Value::Unknown)
@@ -49,7 +49,7 @@ impl<'r> Session<'r> {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
                     Value::External => Value::Type(Type { of: None, arguments: Some(at) }),
-                    // A pointer or a template of which nothing else is known still says what it contains.
+                    // A pointer or a template whose type is unknown still shows what it contains.
                     Value::Unknown if knows_content => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
@@ -84,7 +84,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    /// Makes an instance of a type, or of a function that serves as a type, as JavaScript allows.
     fn made_of(&self, value: Value) -> Value {
         match value {
             Value::Function(target, _) if self.rules(target.file).functions_are_types => {
@@ -94,12 +94,12 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// As [`evaluate`](Self::evaluate), for an expression that has to be a type.
+    /// Like [`evaluate`](Self::evaluate), for an expression that has to be a type.
     pub(crate) fn evaluate_type(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Value> {
         self.deeper(|session| session.evaluate_named(at, receiver, 0)).unwrap_or_else(|| vec![Value::Unknown])
     }
 
-    /// The types of a name with this number of arguments; any other expression as it is.
+    /// Returns the types of a name with this number of arguments; evaluates any other expression as it is.
     fn evaluate_named(&mut self, at: At, receiver: Option<Receiver>, arguments: usize) -> Vec<Value> {
         match self.expr(at) {
             Expr::Name(_) | Expr::Member(..) => {
@@ -111,7 +111,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What things stand for that names are bound to.
+    /// Returns the values of everything that a name is bound to.
     pub(crate) fn values_of(&mut self, found: &[Found], around: Option<Receiver>) -> Vec<Value> {
         let mut values = Vec::new();
         for one in found.iter().take(RESULTS_MAX) {
@@ -125,7 +125,7 @@ impl<'r> Session<'r> {
         values
     }
 
-    /// What a symbol stands for.
+    /// Returns the possible values of a symbol.
     pub(crate) fn value_of(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let Some((symbol, _)) = self.symbol(target) else { return vec![Value::Unknown] };
         match symbol.kind {
@@ -152,7 +152,7 @@ impl<'r> Session<'r> {
         values
     }
 
-    /// A function, or the instance of a type of the repository that its decorators make of it.
+    /// Returns a function, or the instance of a type of the repository that its decorators turn it into.
     fn decorated(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let function = vec![Value::Function(target, receiver)];
         let made = self.symbol(target).and_then(|(symbol, _)| symbol.bases.first().copied());
@@ -183,7 +183,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The argument of the receiver's type for a type parameter, or else its bound.
+    /// Returns the argument of the receiver's type for a type parameter, or else its bound.
     fn type_argument(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let argument = receiver.and_then(|receiver| self.argument_of(target, receiver.owner));
         if let Some(argument) = argument {
@@ -199,7 +199,7 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        // Type parameters of a scope that adds members to the type correspond to those of the type, in the same order.
         let row = self.scope(parameter.file, scope)?;
         let of = match row.symbol {
             Some(symbol) => Some(Target { symbol, ..parameter }),
@@ -222,7 +222,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What calling a value gives.
+    /// Returns the result of calling a value.
     fn call(&mut self, callee: Value) -> Vec<Value> {
         match callee {
             Value::Type(of) => vec![Value::Instance(of)],
@@ -253,7 +253,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What a function gives.
+    /// Returns the result of a function.
     fn result_of(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let Some((symbol, _)) = self.symbol(target) else { return vec![Value::Unknown] };
         if symbol.kind == SymbolKind::Constructor {
@@ -270,7 +270,7 @@ impl<'r> Session<'r> {
         distinct(result.unwrap_or_default(), Value::Unknown)
     }
 
-    /// The last argument of a generic type, as a type.
+    /// Returns the last argument of a generic type, as a type.
     pub(crate) fn argument(&mut self, at: At) -> Vec<Value> {
         match self.expr(at) {
             Expr::Apply(_, arguments) => match arguments.last() {
@@ -281,7 +281,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What a value contains.
+    /// Returns the content of a value.
     fn inside(&mut self, value: Value) -> Vec<Value> {
         match value {
             Value::External => vec![Value::External],
@@ -291,7 +291,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The first of some types that a type declares by these names.
+    /// Returns the first type that `of` declares under one of these names.
     fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
         for name in names {
             let found = self.member(Value::Type(of), name);
@@ -303,7 +303,7 @@ impl<'r> Session<'r> {
         vec![Value::Unknown]
     }
 
-    /// The last argument of a type or of the first of its bases that has one.
+    /// Returns the last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
             if let Some(at) = of.arguments {
@@ -332,7 +332,7 @@ impl<'r> Session<'r> {
     }
 }
 
-/// The instance of a type; of what is no type, the thing itself.
+/// Returns the instance of a type; any other value as it is.
 pub(crate) fn instance(value: Value) -> Value {
     match value {
         Value::Type(of) => Value::Instance(of),
@@ -340,7 +340,7 @@ pub(crate) fn instance(value: Value) -> Value {
     }
 }
 
-/// Without duplicates, at most [`RESULTS_MAX`]; `nothing` if there is none.
+/// Removes duplicates and keeps at most [`RESULTS_MAX`] values; `nothing` if there are no values.
 fn distinct(values: Vec<Value>, nothing: Value) -> Vec<Value> {
     let mut distinct: Vec<Value> = Vec::with_capacity(values.len().min(RESULTS_MAX));
     for value in values {

@@ -18,7 +18,7 @@ pub(crate) struct Extending {
     pub(crate) by: (u32, ScopeId),
 }
 
-/// What extends types in a repository, by family and name.
+/// Finds the symbols that extend types in a repository, by family and name.
 pub(crate) fn find(repository: &Repository) -> ByName<Extending> {
     let mut found: ByName<Extending> = HashMap::new();
     let mut add = |member: Target, by: (u32, ScopeId)| {
@@ -77,13 +77,13 @@ pub(crate) fn find(repository: &Repository) -> ByName<Extending> {
     found
 }
 
-/// The symbols in a scope of a file.
+/// Returns the symbols in a scope of a file.
 fn members(repository: &Repository, file: u32, scope: ScopeId) -> Vec<Target> {
     let symbols = repository.interface(file).map(|(_, index)| index.symbols_of(scope));
     symbols.into_iter().flatten().map(|symbol| Target { file, symbol }).collect()
 }
 
-/// Names of the types that files define whose types get members from elsewhere by traits alone.
+/// Returns the names of types that files define and that get members from elsewhere by traits alone.
 fn own_types(repository: &Repository) -> HashSet<&str> {
     let files = repository.files().iter().filter(|file| rules::of(&file.language).bases_by_scope);
     let types = files.flat_map(|file| {

@@ -8,7 +8,7 @@ use super::repository::last_name;
 use super::session::Session;
 use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 
-/// Types of which everything is an instance.
+/// Types that everything is an instance of.
 const ANYTHING: &[&str] = &["Any", "Object", "object"];
 /// Most steps from a value to the name of its type.
 const STEPS_MAX: u32 = 6;
@@ -16,7 +16,7 @@ const STEPS_MAX: u32 = 6;
 const BASES_MAX: usize = 16;
 
 impl<'r> Session<'r> {
-    /// Extensions of a name that the file sees, for the value of the expression `of`, which is not known to have such a member.
+    /// Returns extensions of a name that the file sees, for the value of the expression `of`, which is not known to have such a member.
     pub(crate) fn visible_extensions(&mut self, of: At, owners: &[Value], name: &'r str) -> Vec<Found> {
         let (family, rules) = (self.family(of.file), self.rules(of.file));
         let candidates = self.repository.extending(family, name);
@@ -27,7 +27,7 @@ impl<'r> Session<'r> {
             matches!(owner, Value::External | Value::Instance(Type { of: None, .. }) | Value::Content(_))
         };
         let is_foreign = owners.iter().any(foreign);
-        // An instance of a type of the repository may be extended as anything can.
+        // An instance of a type of the repository can still be extended by extensions of all types.
         let is_known = !is_foreign && !owners.contains(&Value::Unknown);
         if is_known && !owners.iter().any(|owner| matches!(owner, Value::Instance(_))) {
             return Vec::new();
@@ -35,7 +35,7 @@ impl<'r> Session<'r> {
         let type_name = self.type_name_of(of, 0);
         let is_builtin = rules.is_builtin_member(name);
         let mut found = Vec::new();
-        // Whether one is of another type than the value, of which the value's type may be a kind.
+        // Set if an extension is for another type, which may be a base of the value's type.
         let mut may_be = false;
         for extending in candidates.iter().copied() {
             self.step(1);
@@ -61,7 +61,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// The last name of the type that an extension extends; `None` if that is a type parameter, so that it extends all types.
+    /// Returns the last name of the type that an extension extends; `None` if it is a type parameter, so that all types are extended.
     fn extended_name(&mut self, extending: Extending) -> Option<&'r str> {
         let (file, scope) = extending.by;
         let half = self.half(file, self.scope_in_body(file, scope))?;
@@ -72,7 +72,7 @@ impl<'r> Session<'r> {
         (!own.iter().any(is_parameter)).then_some(name)
     }
 
-    /// Whether a scope has the method of a trait from the trait: it implements that very trait, and has no such method itself.
+    /// Checks whether a scope gets a method from a trait: it implements that very trait, and does not define the method itself.
     fn is_implemented(&mut self, extending: Extending, name: &'r str) -> bool {
         let (file, scope) = extending.by;
         let Some((symbol, _)) = self.symbol(extending.member) else { return false };
@@ -86,7 +86,7 @@ impl<'r> Session<'r> {
             })
     }
 
-    /// The types of the repository that a scope implements.
+    /// Returns the types of the repository that a scope implements.
     fn bases_of_scope(&mut self, file: u32, scope: u32) -> Vec<Target> {
         let Some(row) = self.scope(file, scope) else { return Vec::new() };
         let body = self.scope_in_body(file, scope);
@@ -96,7 +96,7 @@ impl<'r> Session<'r> {
         values.filter_map(|value| if let Value::Type(of) = value { of.of } else { None }).collect()
     }
 
-    /// The last name of the type of a value, where it is declared or plain.
+    /// Returns the last name of the type of a value, where it is declared or plain.
     fn type_name_of(&mut self, at: At, steps: u32) -> Option<&'r str> {
         if steps > STEPS_MAX {
             return None;
@@ -145,7 +145,7 @@ impl<'r> Session<'r> {
         self.type_name_of(value, steps + 1)
     }
 
-    /// Whether a file sees an extension: it imports it or its package, or is of the same package.
+    /// Checks whether a file sees an extension: it imports the extension or its package, or belongs to the same package.
     fn sees_extension(&mut self, at: At, extending: Extending, name: &'r str) -> bool {
         let target = extending.member;
         if self.rules(at.file).bases_by_scope {

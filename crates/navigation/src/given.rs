@@ -1,5 +1,5 @@
-//! What a function that is passed on, returned or assigned is given, as the type says that it has to have there:
-//! `app.get('/', (c) => c.text())`.
+//! Infers the parameters of functions that are passed, returned or assigned, such as in `app.get('/', (c) => c.text())`, from the function
+//! type that is expected there.
 
 use languages::symbols::{Expr, FUNCTION_TYPE, SymbolKind};
 
@@ -9,7 +9,7 @@ use super::session::{RESULTS_MAX, Session};
 use super::value::{At, Found, Receiver, Type, Value, Wanted};
 
 impl Session<'_> {
-    /// What a function of a type is given for a parameter. Unknown if the type is one of several that do not agree.
+    /// Returns the argument that a function of a type receives for a parameter. Unknown if the type is one of several that disagree.
     pub(crate) fn given(&mut self, of: At, number: u32, receiver: Option<Receiver>) -> Vec<Value> {
         let mut functions = Vec::new();
         self.function_types(of, receiver, Wanted::Type, &mut functions);
@@ -36,7 +36,7 @@ impl Session<'_> {
         agreed.map(|(_, values)| values).unwrap_or_default()
     }
 
-    /// The type of a parameter of a function type.
+    /// Returns the type of a parameter of a function type.
     fn parameter_type(&self, function: At, number: u32) -> Option<At> {
         match self.expr(function) {
             Expr::Apply(_, arguments) if (number as usize) + 1 < arguments.len() => {
@@ -46,7 +46,7 @@ impl Session<'_> {
         }
     }
 
-    /// The function types that an expression names, through aliases and types that can be called; with `Wanted::Value`, those of
+    /// Returns the function types that an expression names, through aliases and types that can be called; with `Wanted::Value`, those of
     /// the value.
     fn function_types(&mut self, at: At, receiver: Option<Receiver>, wanted: Wanted, found: &mut Vec<At>) {
         self.deeper(|session| session.function_types_of(at, receiver, wanted, found));

@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use super::cases::symbols_of;
 use super::{Reference, Repository, SourceFile};
 
-/// The references of all files, whose paths are numbers, but the first is what others are likely to import.
+/// Returns the references of all files, whose paths are numbers, but the first is what others are likely to import.
 fn resolve(language: &str, extension: &str, texts: &[String]) -> Vec<Vec<Reference>> {
     let path = |(number, text): (usize, &String)| (format!("a/{number}.{extension}"), text.clone());
     resolve_at(language, texts.iter().enumerate().map(path).collect())
 }
 
-/// The references of all files, each with its path and text.
+/// Returns the references of all files, each with its path and text.
 fn resolve_at(language: &str, files: Vec<(String, String)>) -> Vec<Vec<Reference>> {
     let all: Vec<FileSymbols> = files.iter().map(|(_, text)| symbols_of(text, by_name(language))).collect();
     let file = |((path, _), symbols): ((String, String), &FileSymbols)| SourceFile {
@@ -78,8 +78,8 @@ fn circles_chains_and_crowds_end() {
     assert!(resolved[2].iter().all(|one| one.targets.len() <= 64));
 }
 
-/// What is gathered of all files before the first is resolved is bounded, too: paths that are alike in many ways, packages that all
-/// pass on one another's names, and packages in packages that import themselves.
+/// The work over all files before the first is resolved is bounded, too: paths that are alike in many ways, packages that all pass on one
+/// another's names, and packages in packages that import themselves.
 #[test]
 fn crowds_of_packages_end() {
     let deep = "x/".repeat(20);

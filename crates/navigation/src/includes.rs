@@ -1,4 +1,4 @@
-//! Which definitions of its package a file sees, in languages whose files include or require each other.
+//! Finds the definitions of its package that a file sees, in languages whose files include or require each other.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ const PACKAGES_MAX: usize = 16;
 const FILES_MAX: usize = 600;
 
 impl Session<'_> {
-    /// Those of the symbols of one name that a file sees. Of definitions in several files that nothing tells apart, none.
+    /// Returns the symbols of one name that a file sees. Of definitions in several files that cannot be distinguished, returns none.
     pub(crate) fn visible(&mut self, file: u32, symbols: Vec<Target>) -> Vec<Target> {
         match self.rules(file).sight {
             Sight::All => symbols,
@@ -42,7 +42,7 @@ impl Session<'_> {
             .map(|target| target.file)
             .collect();
         if defined.len() < 2 {
-            // A macro is seen only where it is included; in what a header leaves to its includers, that cannot be told.
+            // A macro is seen only where it is included; but a header may rely on what its includers include first, so it may see it.
             let is_macro = symbols.iter().all(|target| self.kind(*target) == Some(SymbolKind::Macro));
             if !is_macro || defined.contains(&file) || is_header(self.repository.paths.path(file)) {
                 return symbols;
@@ -60,12 +60,12 @@ impl Session<'_> {
         if !declares {
             return seen;
         }
-        // What is declared may be defined in any file that is compiled by itself, but not in a header that is not included.
+        // A declared symbol may be defined in any file that is compiled by itself, but not in a header that is not included.
         let is_header = |target: &Target| is_header(self.repository.paths.path(target.file));
         symbols.into_iter().filter(|target| is_seen(&target) || !is_header(target)).collect()
     }
 
-    /// The packages that a file, or a file that it requires, includes into every class: `include` outside of classes in Ruby.
+    /// Returns the packages that a file, or a file that it requires, includes into every class: `include` outside of classes in Ruby.
     pub(crate) fn ambient(&mut self, file: u32) -> Rc<[u32]> {
         if let Some(known) = self.ambient.get(&file) {
             return Rc::clone(known);
@@ -90,7 +90,7 @@ impl Session<'_> {
         found
     }
 
-    /// The files that a file includes, directly or through others.
+    /// Returns the files that a file includes, directly or through others.
     fn included(&mut self, file: u32) -> Rc<HashSet<u32>> {
         if let Some(known) = self.included.get(&file) {
             return Rc::clone(known);
@@ -110,7 +110,7 @@ impl Session<'_> {
     }
 }
 
-/// Whether a file is made to be included.
+/// Checks whether a file is made to be included.
 pub(crate) fn is_header(path: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     matches!(

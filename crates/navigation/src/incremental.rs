@@ -1,10 +1,10 @@
-//! What has to be resolved anew after files changed: only files that mention a name whose meaning may be another one now.
+//! Decides what has to be resolved again after files changed: only files that mention a name whose meaning may have changed.
 //!
-//! Each file stores the names that it offers, with a hash of what each means, and the names that it mentions. Whoever replaces or
-//! removes a file compares what it offered with what it offers now. Names that other interfaces define by means of a changed
-//! name change with it ([`affected`]). Names are hashed to 32 bits: two of one hash only cause work that is not needed.
+//! Each file stores the names that it offers, with a hash of what each means, and the names that it mentions. When a file is replaced or
+//! removed, the caller compares what it offered before with what it offers now. Names that other interfaces define by means of a changed
+//! name change with it ([`affected`]). Names are hashed to 32 bits: two names with the same hash only cause unneeded work.
 //!
-//! Not followed is what a majority of imports says: the modules of Go, and the scopes of packages in TypeScript.
+//! Conclusions from the majority of imports are not tracked: the modules of Go, and the scopes of packages in TypeScript.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,28 +24,28 @@ pub const RESOLVER_VERSION: i32 = 8;
 /// A hash of a name.
 pub type NameHash = u32;
 
-/// Files that say what other files of their folder are: with one of them come or go all meanings.
+/// Files that describe the other files of their folder: adding or removing one changes all meanings.
 const ROOT_FILES: &[&str] = &[
     "__init__.py", "__init__.pyi", "conftest.py", "lib.rs", "main.rs", "manage.py", "noxfile.py", "setup.py",
 ];
-/// Names of files that stand for their folder.
+/// Names of files that represent their folder.
 const FOLDER_FILES: &[&str] = &["__init__", "index", "mod"];
 /// The language of manifests, and that of the packages that they name.
 const MANIFESTS: (&str, &str) = ("toml", "rust");
-/// The file name of a manifest; with the name in it change all meanings, too.
+/// The file name of a manifest; when the name in it changes, so do all meanings.
 const MANIFEST: &str = "Cargo.toml";
 /// A name that no file can have.
 const EVERYTHING: &str = "\n";
 
-/// The name of the family of a language: languages of one family see each other's names. Manifests belong to the family of
-/// those whose packages they name.
+/// Returns the name of the family of a language: languages of one family see each other's names. Manifests belong to the family of those
+/// whose packages they name.
 #[must_use]
 pub fn family(language: &str) -> &str {
     let language = if language == MANIFESTS.0 { MANIFESTS.1 } else { language };
     rules::of(language).languages.first().copied().unwrap_or(language)
 }
 
-/// The languages of the family of a language.
+/// Returns the languages of the family of a language.
 #[must_use]
 pub fn family_languages(language: &str) -> Vec<&str> {
     let languages = rules::of(language).languages;
@@ -56,7 +56,7 @@ pub fn family_languages(language: &str) -> Vec<&str> {
     languages
 }
 
-/// FNV-1a over letters without case, because some languages do not tell them apart. The last bit is 0.
+/// Hashes a name with FNV-1a over letters without case, because some languages ignore case. The last bit is 0.
 fn hash(name: &str) -> NameHash {
     let hash = name.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
@@ -64,24 +64,24 @@ fn hash(name: &str) -> NameHash {
     hash & !1
 }
 
-/// The hash of a folder: the last bit is 1, so that it is that of no name.
+/// Returns the hash of a folder: the last bit is 1, so that it differs from the hash of any name.
 fn folder_hash(folder: &str) -> NameHash {
     hash(folder) | 1
 }
 
-/// The hash of what tells that a folder is a package that is imported by its name alone.
+/// Returns the hash for the fact that a folder is a package imported by its name alone.
 fn package_hash(folder: &str) -> NameHash {
     folder_hash(&format!("{folder}\n"))
 }
 
-/// The folders around a file, the inner ones first.
+/// Returns the folders around a file, the inner ones first.
 fn folders_around(path: &str) -> impl Iterator<Item = &str> {
     let first = paths::folder(path);
     std::iter::successors(Some(first), |folder| Some(paths::folder(folder)))
         .take_while(|folder| !folder.is_empty())
 }
 
-/// The hashes of the identifiers in a text: of a name, or of each part of a module's path.
+/// Returns the hashes of the identifiers in a text: of a name, or of each part of a module's path.
 pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
     let mut parts = text.split(|c: char| !crate::is_in_identifier(c));
     let has_parts = parts.clone().any(|part| !part.is_empty());
@@ -92,13 +92,13 @@ pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
         .chain(whole)
 }
 
-/// The hashes under which a name is mentioned.
+/// Returns the hashes under which a name is mentioned.
 #[must_use]
 pub fn name_hashes(name: &str) -> Vec<NameHash> {
     names_in(name).collect()
 }
 
-/// The names by which imports know a file: its own, and that of its folder if it stands for it.
+/// Returns the names by which imports know a file: its own, and that of its folder if the file represents the folder.
 fn file_names(path: &str) -> Vec<NameHash> {
     let name = paths::name(path);
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
@@ -110,7 +110,7 @@ fn file_names(path: &str) -> Vec<NameHash> {
     names
 }
 
-/// The hashes of all names that a file mentions, sorted.
+/// Returns the hashes of all names that a file mentions, sorted.
 #[must_use]
 pub fn mentions(symbols: &FileSymbols) -> Vec<NameHash> {
     let texts = symbols.interface.arena.texts.iter().chain(&symbols.body.arena.texts);
@@ -118,7 +118,7 @@ pub fn mentions(symbols: &FileSymbols) -> Vec<NameHash> {
     names.into_iter().collect()
 }
 
-/// The names that a file offers to others, each with a hash of its meaning in the lower half; sorted.
+/// Returns the names that a file offers to others, each with a hash of its meaning in the lower half; sorted.
 #[must_use]
 pub fn offers(path: &str, interface: &Interface) -> Vec<u64> {
     Offers::new(path, interface).collect()
@@ -135,7 +135,7 @@ impl Meaning {
 
     fn with(self, bytes: &[u8]) -> Self {
         let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        // The length keeps apart what is written one after the other.
+        // The length separates values that are written one after the other.
         let hash = bytes.iter().fold(self.0, fold);
         Self(bytes.len().to_le_bytes().iter().fold(hash, fold))
     }
@@ -155,7 +155,7 @@ struct Offers<'i> {
     interface: &'i Interface,
     /// The meaning of each expression.
     exprs: Vec<u64>,
-    /// The meaning of each scope: what is around it.
+    /// The meaning of each scope: the scopes around it.
     scopes: Vec<u64>,
     offers: Vec<u64>,
 }
@@ -272,7 +272,7 @@ impl<'i> Offers<'i> {
                 self.add_text(arena.text(name), meaning);
             }
             if import.what == Imported::All {
-                // Which names it passes on is not known here; whoever imports this file names it.
+                // The names that it passes on are not known here; files that import this file name it.
                 file_names(self.path).into_iter().for_each(|name| self.add(name, meaning));
             }
         }
@@ -280,7 +280,7 @@ impl<'i> Offers<'i> {
             let meaning = Meaning::of(7).with_hash(self.expr(Some(export.value)));
             self.add_text(arena.text(export.name), meaning);
         }
-        // That a file lists its exports at all says that others are none.
+        // A list of exports, whatever it contains, means that nothing else is exported.
         if !self.interface.exports.is_empty() {
             file_names(self.path).into_iter().for_each(|name| self.add(name, Meaning::of(8)));
         }
@@ -313,7 +313,7 @@ fn symbol_tag(kind: SymbolKind) -> u8 {
     }
 }
 
-/// The meaning of each expression of an arena; a part is described before the whole.
+/// Returns the meaning of each expression of an arena; a part is described before the whole.
 fn expr_meanings(arena: &Arena) -> Vec<u64> {
     let mut meanings: Vec<u64> = Vec::with_capacity(arena.exprs.len());
     for expr in &arena.exprs {
@@ -341,7 +341,7 @@ fn expr_meanings(arena: &Arena) -> Vec<u64> {
     meanings
 }
 
-/// All names whose meaning may have changed, given those that files offer otherwise than before, and the files (numbers in
+/// Returns all names whose meaning may have changed, given the names that files now offer otherwise than before, and the files (numbers in
 /// `files`) that are new or changed. `None` if it may be any name.
 #[must_use]
 pub fn affected(
@@ -355,7 +355,7 @@ pub fn affected(
     let mut existing: HashSet<NameHash> = around.map(folder_hash).collect();
     let packages = Packages::new(files, unresolved, &existing);
     existing.extend(packages.hashes());
-    // The names of folders that are gone are not known.
+    // The names of deleted folders are not known.
     if changed.contains(&hash(EVERYTHING)) || !folders.is_subset(&existing) {
         return None;
     }
@@ -378,7 +378,7 @@ pub fn affected(
     }
 }
 
-/// The names of folders with nothing but unresolved files, which may be new.
+/// Returns the names of folders with nothing but unresolved files, which may be new.
 fn new_folders(files: &[SourceFile], unresolved: &HashSet<u32>) -> HashSet<NameHash> {
     let mut folders: HashMap<&str, bool> = HashMap::new();
     for (number, file) in (0..).zip(files) {
@@ -391,8 +391,8 @@ fn new_folders(files: &[SourceFile], unresolved: &HashSet<u32>) -> HashSet<NameH
     new.flat_map(|(folder, _)| names_in(paths::name(folder))).collect()
 }
 
-/// Adds the names that a file defines by means of changed ones. `touched` says which texts contain a changed name, `texts` the
-/// names in each.
+/// Adds the names that a file defines by means of changed ones. `touched` marks the texts that contain a changed name, `texts` has the
+/// names in each text.
 fn pass_on(file: &SourceFile, touched: &[bool], texts: &TextNames, changed: &mut HashSet<NameHash>) {
     let interface = &file.interface;
     let exprs = touched_exprs(&interface.arena, touched);
@@ -431,7 +431,7 @@ fn pass_on(file: &SourceFile, touched: &[bool], texts: &TextNames, changed: &mut
     }
 }
 
-/// Which expressions contain a touched text.
+/// Marks the expressions that contain a touched text.
 fn touched_exprs(arena: &Arena, texts: &[bool]) -> Vec<bool> {
     let mut touched: Vec<bool> = Vec::with_capacity(arena.exprs.len());
     for expr in &arena.exprs {
@@ -450,8 +450,8 @@ fn touched_exprs(arena: &Arena, texts: &[bool]) -> Vec<bool> {
     touched
 }
 
-/// The places of a symbol's name and of the definitions around it, the innermost first: whoever looks for the definition around
-/// a use takes the first of these that is one.
+/// Returns the places of a symbol's name and of the definitions around it, the innermost first. To find the definition around a use, take
+/// the first of these places that has one.
 #[must_use]
 pub fn places_around(
     interface: &Interface,

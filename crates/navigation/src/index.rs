@@ -20,13 +20,13 @@ pub(crate) struct Half<'r> {
 }
 
 impl<'r> Half<'r> {
-    /// The half that other files see.
+    /// Returns the half that other files see.
     pub(crate) fn interface(interface: &'r Interface) -> Self {
         let Interface { arena, scopes, symbols, imports, exports, .. } = interface;
         Self { arena, scopes, symbols, imports, exports, first_symbol: 0 }
     }
 
-    /// The other half.
+    /// Returns the half that only the file itself sees.
     pub(crate) fn body(interface: &Interface, body: &'r Body) -> Self {
         let Body { arena, scopes, symbols, imports, .. } = body;
         Self {
@@ -85,7 +85,7 @@ impl Index {
         found.ok().map(|at| self.texts[at])
     }
 
-    /// The symbols of a name in a scope.
+    /// Returns the symbols of a name in a scope.
     pub(crate) fn symbols(
         &self,
         half: Half<'_>,
@@ -100,13 +100,13 @@ impl Index {
         here.map(|row| row.2).take(SAME_NAME_MAX)
     }
 
-    /// The symbols of a scope.
+    /// Returns the symbols of a scope.
     pub(crate) fn symbols_of(&self, scope: ScopeId) -> impl Iterator<Item = SymbolId> {
         let from = self.symbols.partition_point(|row| row.0 < scope);
         self.symbols[from..].iter().take_while(move |row| row.0 == scope).map(|row| row.2)
     }
 
-    /// The imports that bind a name in a scope.
+    /// Returns the imports that bind a name in a scope.
     pub(crate) fn imports(&self, half: Half<'_>, scope: ScopeId, name: &str) -> impl Iterator<Item = u32> {
         let name = self.text(half, name);
         let from = name.map_or(self.imports.len(), |name| {
@@ -116,18 +116,18 @@ impl Index {
         here.map(|row| row.2).take(SAME_NAME_MAX)
     }
 
-    /// The imports of all names in a scope.
+    /// Returns the imports of all names in a scope.
     pub(crate) fn stars(&self, scope: ScopeId) -> impl Iterator<Item = u32> {
         let from = self.stars.partition_point(|row| row.0 < scope);
         self.stars[from..].iter().take_while(move |row| row.0 == scope).map(|row| row.1)
     }
 
-    /// The exports of a name.
+    /// Returns the exports of a name.
     pub(crate) fn exports(&self, half: Half<'_>, name: &str) -> impl Iterator<Item = u32> {
         by_name(&self.exports, self.text(half, name))
     }
 
-    /// The imports that the file passes on under a name.
+    /// Returns the imports that the file passes on under a name.
     pub(crate) fn passed_on(&self, half: Half<'_>, name: &str) -> impl Iterator<Item = u32> {
         by_name(&self.passed_on, self.text(half, name))
     }

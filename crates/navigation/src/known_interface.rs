@@ -1,4 +1,4 @@
-//! What others can see of a file, with what is derived from it. Both depend on nothing else, so that they can be kept as long as
+//! The part of a file that others can see, with what is derived from it. Both depend on nothing else, so that they can be kept as long as
 //! the file does not change.
 
 use std::ops::Deref;
@@ -9,13 +9,13 @@ use languages::symbols::Interface;
 use super::incremental::{NameHash, names_in};
 use super::index::{Half, Index};
 
-/// What others can see of a file.
+/// The part of a file that others can see.
 #[derive(Debug, Default)]
 pub struct KnownInterface {
     interface: Interface,
-    /// Its rows by name, once somebody looks into it.
+    /// Its rows by name, built on first use.
     index: OnceLock<Index>,
-    /// The names in each of its texts, once somebody asks what a changed name affects.
+    /// The names in each of its texts, built when the effect of a changed name is first computed.
     names: OnceLock<TextNames>,
 }
 
@@ -23,7 +23,7 @@ pub struct KnownInterface {
 #[derive(Debug)]
 pub(crate) struct TextNames {
     names: Vec<NameHash>,
-    /// Where the names of each text end.
+    /// The end of the names of each text.
     ends: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl TextNames {
         Self { names, ends }
     }
 
-    /// The names in the text with this number.
+    /// Returns the names in the text with this number.
     pub(crate) fn of(&self, text: u32) -> &[NameHash] {
         let text = text as usize;
         let start = text.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -45,7 +45,7 @@ impl TextNames {
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Those of each text, in order.
+    /// Iterates over the names of each text, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[NameHash]> {
         (0..self.ends.len() as u32).map(|text| self.of(text))
     }

@@ -37,7 +37,7 @@ pub use known_interface::KnownInterface;
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};
 
-/// Whether a character is a part of identifiers.
+/// Checks whether a character is a part of identifiers.
 #[must_use]
 pub fn is_in_identifier(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '$'

@@ -1,5 +1,5 @@
-//! Local names that mean something else from a place on: where each hides earlier ones and is seen only behind its definition, and where
-//! a parameter is assigned again.
+//! Local names whose meaning changes from a place on: each hides earlier ones and is seen only behind its definition, or a parameter is
+//! assigned again.
 
 use languages::symbols::{Place, ScopeId, SymbolKind};
 
@@ -8,7 +8,7 @@ use super::session::Session;
 use super::value::Found;
 
 impl<'r> Session<'r> {
-    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
+    /// Returns what is bound in a function or block before a place: the last local name, or else anything that is not a local name.
     pub(crate) fn name_before(
         &mut self,
         file: u32,
@@ -36,8 +36,8 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Of a parameter and the local name that it becomes where it is assigned, the one that is meant at a place. What is assigned there
-    /// does not mean itself.
+    /// Chooses between a parameter and the local name that it becomes where it is assigned. The assigned expression itself still sees the
+    /// parameter.
     pub(crate) fn parameter_or_local(&self, mut found: Vec<Found>, place: Place) -> Vec<Found> {
         let kind = |one: &Found| match one {
             Found::Symbol(target, _) => self.kind(*target),

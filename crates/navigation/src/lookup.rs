@@ -1,4 +1,4 @@
-//! Looks names up: in the scopes around them, in imports, in what files export.
+//! Looks up names: in the scopes around them, in imports, in the exports of files.
 
 use std::rc::Rc;
 
@@ -10,26 +10,26 @@ use super::rules::{FreeNames, Located, Rules, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{ANYWHERE, At, Found, Module, Receiver, Value, Wanted};
 
-/// What a look-up has passed on its way outwards.
+/// The scopes that a look-up has passed on its way outwards.
 #[derive(Default)]
 struct Passed {
     /// The innermost method.
     method: Option<Target>,
-    /// Whether a block was passed.
+    /// `true` if a block was passed.
     has_block: bool,
-    /// Whether a class was passed.
+    /// `true` if a class was passed.
     has_class: bool,
-    /// Whether a class was passed that may have members nobody knows of.
+    /// `true` if a class was passed that may have unknown members.
     may_inherit: bool,
 }
 
 impl<'r> Session<'r> {
-    /// What a name or the last name of a member expression is bound to. Never empty.
+    /// Finds what a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
         self.find_as(at, receiver, Wanted::Value)
     }
 
-    /// As [`find`](Self::find), for what is wanted.
+    /// Like [`find`](Self::find), for what is wanted.
     pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, wanted: Wanted) -> Vec<Found> {
         let mut is_macro = false;
         let marked = self.rules(at.file).macros_marked;
@@ -70,7 +70,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// What a name is bound to, seen from a scope. Never empty.
+    /// Finds what a name is bound to, seen from a scope. Never empty.
     pub(crate) fn find_name(
         &mut self,
         file: u32,
@@ -127,7 +127,7 @@ impl<'r> Session<'r> {
         self.name_of_package(file, name, passed.may_inherit)
     }
 
-    /// Members of a type that are seen by their bare name.
+    /// Finds members of a type that are seen by their bare name.
     fn inherited_name(
         &mut self,
         file: u32,
@@ -181,10 +181,10 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
+    /// Finds what is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);
-        // A constructor has the name of its type, which is meant.
+        // A constructor has the name of its type, and the type is meant.
         let seen = |target: &Target| match self.kind(*target) {
             Some(SymbolKind::Constructor) => false,
             Some(SymbolKind::TypeParameter) => true,
@@ -200,7 +200,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// What an import binds. Never empty.
+    /// Finds what an import binds. Never empty.
     pub(crate) fn imported(&mut self, file: u32, body: bool, import: u32) -> Vec<Found> {
         if let Some(known) = self.imports.get(&(file, body, import)) {
             return known.to_vec();
@@ -244,13 +244,13 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// An import, with the half of the file in which it stands.
+    /// Returns an import, with the half of the file that it is in.
     pub(crate) fn import_row(&self, file: u32, body: bool, import: u32) -> Option<(&'r Import, Half<'r>)> {
         let half = self.half(file, body)?;
         Some((half.imports.get(import as usize)?, half))
     }
 
-    /// The modules that a path names, as the file sees it.
+    /// Returns the modules that a path names, as the file sees it.
     pub(crate) fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
         self.step(4);
         let mut located = (self.rules(file).modules)(self.repository, file, path);
@@ -258,7 +258,7 @@ impl<'r> Session<'r> {
         located
     }
 
-    /// What a located path leads to.
+    /// Returns the target of a located path.
     pub(crate) fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
         let mut found = vec![Found::Module(located.module)];
         for name in located.rest.iter().take(16) {
@@ -268,7 +268,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// What a file exports under a name. Empty if nothing.
+    /// Finds what a file exports under a name; empty if nothing.
     pub(crate) fn exported_name(&mut self, file: u32, name: &'r str) -> Vec<Found> {
         if let Some(known) = self.exported.get(&(file, name)) {
             return known.to_vec();
@@ -319,7 +319,7 @@ impl<'r> Session<'r> {
             }
         }
         if rules.namespaces {
-            // What a foreign or unknown thing of the name is not, a star may be.
+            // An imported `*` may have what an unknown binding of the name does not have.
             found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
@@ -334,7 +334,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// An export's value: a name, or an object or call of which nothing is known but its value.
+    /// Evaluates an exported value: a name, or an object or call with nothing known but its value.
     fn find_exported_value(&mut self, at: At) -> Vec<Found> {
         match self.expr(at) {
             Expr::Name(_) | Expr::Member(..) => self.find(at, None),
@@ -342,7 +342,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What a module exports as a whole: `module.exports = …`.
+    /// Returns what a module exports as a whole: `module.exports = …`.
     pub(crate) fn whole_export(&mut self, module: Module) -> Vec<Found> {
         match module {
             Module::File(file) => self.exported_name(file, "="),
@@ -350,7 +350,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// A member of a module. `Unknown` if there is none.
+    /// Returns a member of a module; `Unknown` if there is no such member.
     pub(crate) fn member_of_module(&mut self, module: Module, name: &'r str) -> Vec<Found> {
         let rules = match module {
             Module::File(file) | Module::Folder { file, .. } => self.rules(file),
@@ -385,12 +385,12 @@ impl<'r> Session<'r> {
     }
 }
 
-/// Whether a name is that of a constant, in languages where the first letter says so.
+/// Checks whether a name is that of a constant, in languages where the first letter says so.
 pub(crate) fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
 
-/// What a name is that nothing in the repository binds.
+/// Returns the meaning of a name that nothing in the repository binds.
 pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     match rules.free_names {
         FreeNames::Builtin if !maybe_inherited => Found::Value(Value::External),
@@ -398,7 +398,7 @@ pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     }
 }
 
-/// Without duplicates, at most [`RESULTS_MAX`].
+/// Removes duplicates and keeps at most [`RESULTS_MAX`].
 fn distinct(all: Vec<Found>) -> Vec<Found> {
     let mut distinct: Vec<Found> = Vec::with_capacity(all.len().min(RESULTS_MAX));
     for one in all {

@@ -16,7 +16,7 @@ const PARTS_MAX: usize = 128;
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
 
-/// Of a class, what it has itself, what its instances have, or both where they are not apart.
+/// The members of a class: its own, those of its instances, or both in languages without a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Class,
@@ -25,7 +25,7 @@ enum Side {
 }
 
 impl<'r> Session<'r> {
-    /// A member of a value. Never empty: `Unknown` if it has none that is known.
+    /// Finds a member of a value. Never empty: `Unknown` if it has no known one.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
             Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
@@ -58,7 +58,7 @@ impl<'r> Session<'r> {
         found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
     }
 
-    /// A member that an instance has although its type has none of the name: that of what it points to, or one that gives the
+    /// Returns a member that an instance has although its type does not define it: one of the type that it points to, or one that gives the
     /// instance itself.
     fn member_behind(&mut self, of: Type, name: &'r str) -> Option<Vec<Found>> {
         let rules = self.rules(of.of?.file);
@@ -74,7 +74,7 @@ impl<'r> Session<'r> {
         found.iter().any(|one| matches!(one, Found::Symbol(..))).then_some(found)
     }
 
-    /// A member of an instance of a foreign type.
+    /// Returns a member of an instance of a foreign type.
     fn foreign_member(&mut self, arguments: Option<At>, name: &str) -> Vec<Found> {
         if let (Some(at), Ok(number)) = (arguments, name.parse::<usize>()) {
             return self.part_of_tuple(at, number);
@@ -90,7 +90,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// A numbered member of a tuple, which is a foreign generic type of its parts.
+    /// Returns a numbered member of a tuple, which is a foreign generic type of its parts.
     fn part_of_tuple(&mut self, at: At, number: usize) -> Vec<Found> {
         let part = match self.expr(at) {
             Expr::Apply(_, parts) => parts.get(number).copied(),
@@ -120,7 +120,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// A member of a type or of its bases. `bases_only` leaves out the type itself.
+    /// Finds a member of a type or of its bases. `bases_only` skips the type itself.
     fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool, side: Side) -> Vec<Found> {
         let Some(target) = of.of else { return vec![Found::Unknown] };
         let side = if self.rules(target.file).sides { side } else { Side::Both };
@@ -160,7 +160,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Those members that one side of a type has. Constants belong to both.
+    /// Keeps the members that belong to one side of a type. Constants belong to both.
     fn of_side(&self, mut symbols: Vec<Target>, side: Side) -> Vec<Target> {
         let is_static = |target: &Target| self.symbol(*target).is_some_and(|(symbol, _)| symbol.is_static);
         match side {
@@ -175,7 +175,7 @@ impl<'r> Session<'r> {
         symbols
     }
 
-    /// Members of a name that a type has itself, in all parts of it.
+    /// Returns the members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         if let Some(known) = self.members.get(&(of, name)) {
             return known.to_vec();
@@ -200,7 +200,7 @@ impl<'r> Session<'r> {
         if found.is_empty() { of_bases } else { found }
     }
 
-    /// Members of a name that the definitions of a type have inside.
+    /// Returns the members of a name in the definitions of a type.
     fn members_of_parts(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of).iter().copied() {
@@ -214,7 +214,7 @@ impl<'r> Session<'r> {
                 let own_name = self.name_of(part);
                 found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
                     Some(SymbolKind::TypeParameter) => false,
-                    // A constructor that has the name of its type is no member that can be named.
+                    // A constructor that has the name of its type cannot be named as a member.
                     Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
                     _ => true,
                 }));
@@ -223,7 +223,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Members of a name that are added to a type elsewhere: those of the type itself, and those that implement a base.
+    /// Returns the members of a name that are added to a type elsewhere: those of the type itself, and those that implement a base.
     fn members_of_extensions(&mut self, of: Target, name: &'r str) -> (Vec<Target>, Vec<Target>) {
         let (mut of_type, mut of_bases) = (Vec::new(), Vec::new());
         for (file, scope) in self.extensions_of(of).iter().copied() {
@@ -241,7 +241,7 @@ impl<'r> Session<'r> {
         (of_type, of_bases)
     }
 
-    /// Whether the file that is resolved can see a symbol of a package.
+    /// Checks whether the file that is being resolved can see a symbol of a package.
     fn is_seen(&self, target: Target) -> bool {
         let file = self.repository.files().get(target.file as usize);
         let symbol = self.symbol(target).map(|(symbol, _)| symbol);
@@ -251,7 +251,7 @@ impl<'r> Session<'r> {
                 .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
     }
 
-    /// The bases of a type, in order, in all parts of it.
+    /// Returns the bases of a type, in order, in all parts of it.
     pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
         if let Some(known) = self.bases.get(&of) {
             return known.to_vec();
@@ -283,7 +283,7 @@ impl<'r> Session<'r> {
         ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
     }
 
-    /// Whether nothing is known of one of the bases of a type, so that it may have any member.
+    /// Checks whether one of the bases of a type is unknown, so that it may have any member.
     pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
         let mut seen: Vec<Target> = Vec::new();
         let mut open: Vec<Target> = of.of.into_iter().collect();
@@ -306,7 +306,7 @@ impl<'r> Session<'r> {
         false
     }
 
-    /// The scopes that add members to a type.
+    /// Returns the scopes that add members to a type.
     pub(crate) fn extensions_of(&mut self, of: Target) -> Rc<[(u32, ScopeId)]> {
         if let Some(known) = self.extensions.get(&of) {
             return Rc::clone(known);
@@ -344,7 +344,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// The definitions that are one type together.
+    /// Returns the definitions that are one type together.
     pub(crate) fn parts(&mut self, of: Target) -> Rc<[Target]> {
         if let Some(known) = self.parts.get(&of) {
             return Rc::clone(known);
@@ -386,7 +386,7 @@ impl<'r> Session<'r> {
         parts
     }
 
-    /// How many type parameters a type has.
+    /// Returns the number of type parameters of a type.
     fn arity(&mut self, of: Target) -> usize {
         let inside = self.symbol(of).and_then(|(symbol, _)| symbol.inside);
         let Some(scope) = inside else { return 0 };
@@ -395,7 +395,7 @@ impl<'r> Session<'r> {
         parameters.count()
     }
 
-    /// Of several types, those with this number of parameters, if there are any.
+    /// Keeps the types with this number of parameters, if there are any.
     pub(crate) fn of_arity(&mut self, values: Vec<Value>, count: usize) -> Vec<Value> {
         let is_type = |value: &Value| matches!(value, Value::Type(Type { of: Some(_), .. }));
         if values.iter().filter(|value| is_type(value)).count() < 2 {

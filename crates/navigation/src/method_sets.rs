@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use languages::symbols::{Arena, Expr, ExprId, Interface, Place, Symbol, SymbolKind};
 
-/// Longest signature that is certainly whole, in characters: longer ones are cut where they are stored, and then lose what separates
-/// them from what is missing.
+/// Longest signature that is certainly complete, in characters: longer ones are cut where they are stored, and then may lose a bracket or a
+/// comma.
 const WHOLE_CHARS_MAX: usize = 190;
 /// Comments and texts, in which brackets and commas mean nothing.
 const UNREADABLE: [&str; 4] = ["//", "/*", "\"", "`"];
-/// What the declaration of a function begins with.
+/// The keyword at the beginning of a function declaration.
 const FUNCTION: &str = "func";
 
-/// The name of a method. One that other packages do not see belongs to its package: theirs of that name is another method.
+/// The name of a method. A method that other packages do not see belongs to its package: the same name in another package is another
+/// method.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MethodName {
     name: String,
@@ -21,21 +22,21 @@ pub struct MethodName {
 }
 
 impl MethodName {
-    /// The name of a method in a package, given by its folder.
+    /// Returns the name of a method in a package, given by its folder.
     #[must_use]
     pub fn new(name: &str, folder: &str) -> Self {
         let is_exported = name.starts_with(char::is_uppercase);
         Self { name: name.to_owned(), folder: (!is_exported).then(|| folder.to_owned()) }
     }
 
-    /// The name alone.
+    /// Returns the name alone.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 }
 
-/// How many parameters and results a method has.
+/// The number of parameters and results of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Number of parameters; a variadic one counts as one.
@@ -45,8 +46,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of the method with this signature, which is that of an interface or of a type; `None` if the signature may be cut or
-    /// cannot be read.
+    /// Parses the signature of a method of an interface or a type; `None` if the signature may be cut or cannot be read.
     #[must_use]
     pub fn parse(signature: &str) -> Option<Self> {
         let is_unreadable = UNREADABLE.iter().any(|mark| signature.contains(mark));
@@ -64,7 +64,7 @@ impl Shape {
                 (count, rest) if rest.trim().is_empty() => count,
                 _ => return None,
             },
-            // One type, unless its brackets do not fit, because it is cut.
+            // One type, unless its brackets do not match because the signature is cut.
             one => match list(&format!("({one})"))? {
                 (1, "") => 1,
                 _ => return None,
@@ -74,19 +74,19 @@ impl Shape {
     }
 }
 
-/// Whether a signature is that of a method of a type, which names its receiver, and not that of an interface.
+/// Checks whether a signature belongs to a method of a type, which names its receiver, and not to one of an interface.
 #[must_use]
 pub fn has_receiver(signature: &str) -> bool {
     receiver_and_rest(signature).is_some()
 }
 
-/// What follows `func` in the declaration of a method.
+/// Returns what follows `func` in the declaration of a method.
 fn receiver_and_rest(signature: &str) -> Option<&str> {
     let rest = signature.strip_prefix(FUNCTION)?.trim_start();
     rest.starts_with('(').then_some(rest)
 }
 
-/// The number of parts of the list in brackets with which a text begins, and what follows the list.
+/// Counts the parts of the list in brackets at the beginning of a text, and returns them with what follows the list.
 fn list(text: &str) -> Option<(usize, &str)> {
     let (mut depth, mut count, mut has_part) = (0_usize, 0, false);
     for (at, character) in text.char_indices() {
@@ -116,11 +116,11 @@ fn list(text: &str) -> Option<(usize, &str)> {
 pub struct MethodSet {
     /// The shape of each method, where it is known.
     pub methods: BTreeMap<MethodName, Option<Shape>>,
-    /// Whether these are all.
+    /// `true` if these are all.
     pub is_complete: bool,
 }
 
-/// How the methods of a type fit those of an interface.
+/// The degree to which the methods of a type fit those of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     /// It has all of them, with as many parameters and results, and none is unknown.
@@ -132,13 +132,13 @@ pub enum Fit {
 }
 
 impl MethodSet {
-    /// Whether one of the methods is seen only in its package.
+    /// Checks whether one of the methods is seen only in its package.
     #[must_use]
     pub fn has_hidden(&self) -> bool {
         self.methods.keys().any(|name| name.folder.is_some())
     }
 
-    /// How the methods of a type fit; `None` if it has none of these, or one of another shape.
+    /// Compares with the methods of a type; `None` if it has none of these, or one of another shape.
     #[must_use]
     pub fn fit(&self, of_type: &Self) -> Option<Fit> {
         let mut fit = if self.is_complete { Fit::Whole } else { Fit::Names };
@@ -160,8 +160,8 @@ impl MethodSet {
     }
 }
 
-/// The types that the type whose name stands at a place embeds, as they are written there; `None` if the file shows no type at the
-/// place.
+/// Returns the types that are embedded by the type whose name is at a place, as they are written there; `None` if the file has no type at
+/// that place.
 #[must_use]
 pub fn embedded(interface: &Interface, place: Place) -> Option<Vec<String>> {
     let is_it = |symbol: &&Symbol| symbol.kind == SymbolKind::Type && symbol.place == place;
@@ -169,7 +169,7 @@ pub fn embedded(interface: &Interface, place: Place) -> Option<Vec<String>> {
     Some(of.bases.iter().map(|base| written(&interface.arena, *base)).collect())
 }
 
-/// The name of a type with that of its package; empty if it has none.
+/// Returns the name of a type with that of its package; empty if it has no name.
 fn written(arena: &Arena, base: ExprId) -> String {
     let mut names = Vec::new();
     let mut next = Some(base);
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(fit(&["Get(string) (int, error)", "Put(k string, v int)"]), None);
         assert_eq!(fit(&["Get(string) (int, error)"]), None);
         assert_eq!(fit(&["Close()"]), None);
-        // Of an interface that is not known whole, only the names can fit.
+        // If not all methods of an interface are known, only the names can fit.
         let open = MethodSet { is_complete: false, ..store.clone() };
         assert_eq!(open.fit(&store), Some(Fit::Names));
         assert_eq!(MethodSet::default().fit(&store), None, "an interface without methods");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn embedded_types_are_told_as_they_are_written() {
+    fn embedded_types_are_returned_as_written() {
         let text = "package a\n\nimport \"io\"\n\ntype Body interface {\n\tio.Reader\n\terror\n\tSet[int]\n\tClose()\n}\n\n\
             type File struct {\n\t*io.PipeReader\n\tBody\n\tname string\n}\n";
         let symbols = symbols_of(text, by_name("go"));

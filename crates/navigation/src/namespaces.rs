@@ -1,4 +1,4 @@
-//! Looks names up in packages and namespaces, which go across files.
+//! Looks up names in packages and namespaces, which span files.
 
 use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
 
@@ -9,7 +9,7 @@ use super::session::{RESULTS_MAX, Session};
 use super::value::{Found, Module, Receiver, Value, Wanted};
 
 impl<'r> Session<'r> {
-    /// Whether functions of the file's language have names of their own.
+    /// Checks whether functions of the file's language have names of their own.
     fn functions_apart(&self, file: u32) -> bool {
         let apart = self.rules(file).functions_apart;
         !apart.is_empty()
@@ -20,7 +20,7 @@ impl<'r> Session<'r> {
                 .is_some_and(|file| apart.contains(&file.language.as_str()))
     }
 
-    /// Of different things with the same name, those that can be meant.
+    /// Keeps those of several things with the same name that can be meant.
     pub(crate) fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
         use SymbolKind::{
             Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
@@ -42,8 +42,8 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
-    /// namespaces around the class.
+    /// Finds members of the same namespace that are defined elsewhere. Inside of a member that is defined outside of its class, finds those
+    /// of the namespaces around the class.
     pub(crate) fn name_in_namespace(&mut self, file: u32, scope: ScopeId, name: &'r str) -> Vec<Found> {
         let (rules, packages) = (self.rules(file), self.repository.packages());
         let mut package = self.package_of_scope(file, scope);
@@ -72,7 +72,7 @@ impl<'r> Session<'r> {
         Vec::new()
     }
 
-    /// The package that a namespace of a file is a part of.
+    /// Returns the package that a namespace of a file is a part of.
     pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
         if let Some(known) = self.namespaces.get(&namespace) {
             return *known;
@@ -87,12 +87,12 @@ impl<'r> Session<'r> {
         self.package_around(namespace.file, symbol.scope, vec![arena.text(symbol.name)])
     }
 
-    /// The package whose members the symbols of a scope are.
+    /// Returns the package whose members the symbols of a scope are.
     pub(crate) fn package_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<u32> {
         self.package_around(file, scope, Vec::new())
     }
 
-    /// The package that `names`, innermost first, are inside of a scope.
+    /// Returns the package that the path `names`, innermost first, leads to inside of a scope.
     fn package_around(&mut self, file: u32, mut scope: ScopeId, mut names: Vec<&'r str>) -> Option<u32> {
         let (rules, packages) = (self.rules(file), self.repository.packages());
         // The kind of the scope that was passed last.
@@ -133,7 +133,7 @@ impl<'r> Session<'r> {
         packages.find(rules.family, &path)
     }
 
-    /// A name that no scope of the file binds.
+    /// Looks up a name that no scope of the file binds.
     pub(crate) fn name_of_package(&mut self, file: u32, name: &'r str, maybe_inherited: bool) -> Vec<Found> {
         let rules = self.rules(file);
         let packages = self.repository.packages();
@@ -191,15 +191,15 @@ impl<'r> Session<'r> {
         vec![free_name(rules, maybe_inherited)]
     }
 
-    /// The package that a name nothing binds begins the path of. A name that may be inherited is one only if the package has nothing
-    /// but other packages, so that more names have to fit.
+    /// Returns the package whose path begins with a name that is not bound. For a name that may be inherited, only a package that contains
+    /// nothing but packages, so that further names have to match.
     fn free_package(&self, file: u32, name: &str, maybe_inherited: bool) -> Option<u32> {
         let (rules, packages) = (self.rules(file), self.repository.packages());
         let found = packages.find(rules.family, name).filter(|_| rules.free_names_are_packages)?;
         (!maybe_inherited || packages.is_only_around(found)).then_some(found)
     }
 
-    /// The members of a name in a package, as a file sees them.
+    /// Returns the members of a name in a package, as a file sees them.
     pub(crate) fn name_in_package(&mut self, file: u32, package: u32, name: &str) -> Vec<Found> {
         let packages = self.repository.packages();
         let symbols = packages.members(package, name).to_vec();
@@ -223,7 +223,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Symbols as what a name is bound to: definitions, or declarations if there are no definitions.
+    /// Turns symbols into bindings: definitions, or declarations if there are no definitions.
     pub(crate) fn defined(&mut self, mut symbols: Vec<Target>, receiver: Option<Receiver>) -> Vec<Found> {
         if symbols.iter().all(|target| self.is_declaration(*target)) {
             let firsts: Vec<Target> = symbols.iter().take(4).copied().collect();
@@ -240,7 +240,7 @@ impl<'r> Session<'r> {
         symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
     }
 
-    /// What is defined elsewhere in the package under the name of a declaration.
+    /// Returns the definitions elsewhere in the package for the name of a declaration.
     fn definitions_of(&mut self, declaration: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
         let Some(package) = self.package_of_scope(declaration.file, symbol.scope) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The packages and namespaces of a repository, for languages in which they go across files.
+//! The packages and namespaces of a repository, for languages in which they span files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ const SAME_NAME_MAX: usize = 192;
 /// Longest name of a package in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// All packages with what stands in them.
+/// All packages with their members.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     /// Sorted.
@@ -72,13 +72,13 @@ impl Packages {
         }
     }
 
-    /// The number of a package.
+    /// Returns the number of a package.
     pub(crate) fn find(&self, family: Family, name: &str) -> Option<u32> {
         let found = self.names.binary_search_by(|(of, known)| (*of, known.as_str()).cmp(&(family, name)));
         found.ok().map(|at| at as u32)
     }
 
-    /// The only package whose name ends with these names.
+    /// Returns the only package whose name ends with these names.
     pub(crate) fn ending_with(&self, family: Family, end: &str) -> Option<u32> {
         let separator = rules::of_family(family).separator;
         let ends = |name: &str| name.strip_suffix(end).is_some_and(|before| before.ends_with(separator));
@@ -87,28 +87,28 @@ impl Packages {
         found.next().is_none().then_some(only)
     }
 
-    /// The name of a package.
+    /// Returns the name of a package.
     pub(crate) fn name(&self, package: u32) -> &str {
         self.names.get(package as usize).map_or("", |(_, name)| name)
     }
 
-    /// Whether a package has nothing but other packages.
+    /// Checks whether a package has nothing but other packages.
     pub(crate) fn is_only_around(&self, package: u32) -> bool {
         !self.inhabited.contains(&package)
     }
 
-    /// The family of a package.
+    /// Returns the family of a package.
     pub(crate) fn family(&self, package: u32) -> Family {
         self.names.get(package as usize).map_or(Family::Other, |(family, _)| *family)
     }
 
-    /// The symbols of a name in a package.
+    /// Returns the symbols of a name in a package.
     pub(crate) fn members(&self, package: u32, name: &str) -> &[Target] {
         self.members.get(&(package, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The names of a path of names, without the arguments of generic types.
+/// Returns the names that a path consists of, without the arguments of generic types.
 pub(crate) fn path_of(arena: &Arena, mut expr: ExprId) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     loop {
@@ -129,9 +129,9 @@ pub(crate) fn path_of(arena: &Arena, mut expr: ExprId) -> Option<Vec<&str>> {
     }
 }
 
-/// For each scope of the interface, the package whose members its symbols are; `None` for the members of types where
-/// they are none, and in languages without packages. A scope that adds members to something is a package of that name, because
-/// it may be a namespace.
+/// Returns, for each scope of the interface, the package whose members its symbols are; `None` for the members of types that are not
+/// packages, and in languages without packages. A scope that adds members to something is a package of that name, because it may be a
+/// namespace.
 pub(crate) fn packages_of_scopes(file: &SourceFile) -> Vec<Option<String>> {
     let rules = rules::of(&file.language);
     let mut packages: Vec<Option<String>> = Vec::with_capacity(file.interface.scopes.len());

@@ -1,4 +1,4 @@
-//! The paths of a repository's files, as modules are looked for among them.
+//! The paths of a repository's files, in which modules are looked up.
 
 use std::collections::HashMap;
 
@@ -39,23 +39,23 @@ impl Paths {
         &self.files
     }
 
-    /// The family of a file.
+    /// Returns the family of a file.
     pub(crate) fn family(&self, file: u32) -> Family {
         self.families.get(file as usize).copied().unwrap_or(Family::Other)
     }
 
-    /// The path of a file.
+    /// Returns the path of a file.
     pub(crate) fn path(&self, file: u32) -> &str {
         self.files.get(file as usize).map_or("", |file| &file.path)
     }
 
-    /// The file of this path.
+    /// Returns the file of this path.
     pub(crate) fn file(&self, family: Family, path: &str) -> Option<u32> {
         let found = self.sorted.binary_search_by_key(&path, |file| self.path(*file)).ok()?;
         Some(self.sorted[found]).filter(|file| self.family(*file) == family)
     }
 
-    /// The files below a folder, in the order of their paths; all files for an empty path.
+    /// Returns the files below a folder, in the order of their paths; all files for an empty path.
     pub(crate) fn below(&self, folder: &str) -> impl Iterator<Item = u32> {
         let from = self.sorted.partition_point(|file| self.path(*file) < folder);
         let inside = move |path: &str| is_below(path, folder);
@@ -65,19 +65,19 @@ impl Paths {
         candidates.filter(move |file| inside(self.path(*file)))
     }
 
-    /// The folder of this path, if it has files of the family at any depth.
+    /// Returns the folder of this path, if it has files of the family at any depth.
     pub(crate) fn folder(&self, family: Family, path: &str) -> Option<Module> {
         let mut inside = self.below(path).take(SAME_NAME_MAX);
         let file = inside.find(|file| self.family(*file) == family)?;
         Some(Module::Folder { file, bytes: path.len() as u32 })
     }
 
-    /// The path of a folder that a [`Module::Folder`] names.
+    /// Returns the path of a folder that a [`Module::Folder`] names.
     pub(crate) fn folder_path(&self, file: u32, bytes: u32) -> &str {
         self.path(file).get(..bytes as usize).unwrap_or_default()
     }
 
-    /// The files of a family whose path is `end` or ends with `/` and `end`, at most a few hundred.
+    /// Returns the files of a family whose path is `end` or ends with `/` and `end`, at most a few hundred.
     pub(crate) fn ending_with(&self, family: Family, end: &str) -> impl Iterator<Item = u32> {
         let same = self.by_name.get(name(end)).map_or(&[][..], Vec::as_slice);
         let ends = move |path: &str| {
@@ -86,7 +86,7 @@ impl Paths {
         same.iter().copied().filter(move |file| self.family(*file) == family && ends(self.path(*file)))
     }
 
-    /// Those of some files that share most folders with the file `from`.
+    /// Returns those of some files that share most folders with the file `from`.
     pub(crate) fn nearest(&self, from: u32, files: impl Iterator<Item = u32>) -> Vec<u32> {
         let own: Vec<&str> = folder(self.path(from)).split('/').collect();
         let shared = |file: u32| {
@@ -99,22 +99,22 @@ impl Paths {
     }
 }
 
-/// Whether a path lies inside a folder.
+/// Checks whether a path lies inside a folder.
 pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The folder of a path, without `/` at its end; empty for the root.
+/// Returns the folder of a path, without `/` at its end; empty for the root.
 pub(crate) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last name of a path.
+/// Returns the last name of a path.
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// A path below a folder.
+/// Returns a path below a folder.
 pub(crate) fn join(folder: &str, path: &str) -> String {
     match (folder.is_empty(), path.is_empty()) {
         (true, _) => path.to_owned(),
@@ -123,7 +123,7 @@ pub(crate) fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// A path relative to a folder, with `.` and `..` resolved. `None` if it leaves the repository.
+/// Returns a path relative to a folder, with `.` and `..` resolved. `None` if it leaves the repository.
 pub(crate) fn relative(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

@@ -1,27 +1,26 @@
-//! What a use of a name refers to.
+//! The target of a use of a name.
 
 use languages::symbols::{Place, SymbolId, UseKind};
 
 /// A use of a name in a file, with what it refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// What is done with the name.
+    /// The kind of use.
     pub kind: ReferenceKind,
-    /// Where the name stands.
+    /// The place of the name.
     pub place: Place,
     /// The innermost definition around it, of those that are not local names; `None` at the top level of the file.
     pub source: Option<SymbolId>,
-    /// Whether a type that this file does not define derives from the target by this use, as in `impl Trait for String`. It has no
-    /// source then, and stands for itself.
+    /// `true` if a type that this file does not define derives from the target by this use, as in `impl Trait for String`. Then there is no
+    /// source.
     pub derives_elsewhere: bool,
     /// The simple name.
     pub name: String,
-    /// What it refers to: overloads and the parts of a type that is defined in several places count as several. Empty if only
-    /// the name is known.
+    /// The targets: overloads and the parts of a type that is defined in several places count as several. Empty if only the name is known.
     pub targets: Vec<Target>,
 }
 
-/// What a reference does with what it refers to.
+/// The kind of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReferenceKind {
     /// A use in the text.

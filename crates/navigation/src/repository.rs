@@ -1,4 +1,4 @@
-//! The files of a repository, as far as they see each other.
+//! The files of a repository, with what they see of each other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ pub struct SourceFile {
     pub path: String,
     /// Id of its language.
     pub language: String,
-    /// What others can see of it.
+    /// The part of it that others can see.
     pub interface: Arc<KnownInterface>,
 }
 
@@ -41,11 +41,11 @@ pub(crate) type ByName<R> = HashMap<(Family, String), Vec<R>>;
 pub struct Repository {
     pub(crate) paths: Paths,
     packages: OnceLock<Packages>,
-    /// Of each file, the files that it includes or requires, once somebody asks.
+    /// The files that each file includes or requires, computed on first use.
     includes: Vec<OnceLock<Vec<u32>>>,
     /// Scopes that add members to a type, by the family and the last name of the type.
     extensions: OnceLock<ByName<(u32, ScopeId)>>,
-    /// What the rules of some languages gather from all files.
+    /// Data that the rules of some languages gather from all files.
     pub(crate) ecmascript: OnceLock<super::rules::EcmaScriptPackages>,
     pub(crate) go: OnceLock<super::rules::GoFolders>,
     pub(crate) python: OnceLock<super::rules::PythonPackages>,
@@ -57,7 +57,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// A repository with these files; targets number them in this order.
+    /// Creates a repository with these files; targets number them in this order.
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
         let includes = files.iter().map(|_| OnceLock::new()).collect();
@@ -75,7 +75,7 @@ impl Repository {
         }
     }
 
-    /// Its files.
+    /// Returns its files.
     #[must_use]
     pub fn files(&self) -> &[SourceFile] {
         self.paths.files()
@@ -88,24 +88,24 @@ impl Repository {
         resolve::references(self, file, body)
     }
 
-    /// What others see of a file, with its index. `None` for a number that the repository does not have.
+    /// Returns what others see of a file, with its index. `None` for a number that the repository does not have.
     pub(crate) fn interface(&self, file: u32) -> Option<(Half<'_>, &Index)> {
         let interface = &self.files().get(file as usize)?.interface;
         Some((Half::interface(interface), interface.index()))
     }
 
-    /// A symbol that others can see, with the arena of its expressions.
+    /// Returns a symbol that others can see, with the arena of its expressions.
     pub(crate) fn seen_symbol(&self, target: Target) -> Option<(&Symbol, &Arena)> {
         let interface = &self.files().get(target.file as usize)?.interface;
         Some((interface.symbols.get(target.symbol as usize)?, &interface.arena))
     }
 
-    /// The packages and namespaces that go across files.
+    /// Returns the packages and namespaces that go across files.
     pub(crate) fn packages(&self) -> &Packages {
         self.packages.get_or_init(|| Packages::new(self.files()))
     }
 
-    /// The files that a file includes or requires itself.
+    /// Returns the files that a file includes or requires itself.
     pub(crate) fn includes(&self, file: u32) -> &[u32] {
         let find = || {
             let Some(source) = self.files().get(file as usize) else { return Vec::new() };
@@ -121,19 +121,19 @@ impl Repository {
         self.includes.get(file as usize).map_or(&[], |known| known.get_or_init(find))
     }
 
-    /// Scopes that may add members to a type of this name.
+    /// Returns scopes that may add members to a type of this name.
     pub(crate) fn extensions(&self, family: Family, name: &str) -> &[(u32, ScopeId)] {
         let all = self.extensions.get_or_init(|| self.find_extensions());
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// Symbols of this name that extend a type.
+    /// Returns symbols of this name that extend a type.
     pub(crate) fn extending(&self, family: Family, name: &str) -> &[Extending] {
         let all = self.extending.get_or_init(|| extending::find(self));
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// Imports of all names that hold in all files of a family: file and number of the import.
+    /// Returns imports of all names that hold in all files of a family: file and number of the import.
     pub(crate) fn global_stars(&self, family: Family) -> impl Iterator<Item = (u32, u32)> {
         let all = self.global_stars.get_or_init(|| {
             let mut found = Vec::new();
@@ -171,7 +171,7 @@ impl Repository {
     }
 }
 
-/// The last name of a type expression.
+/// Returns the last name of a type expression.
 pub(crate) fn last_name(arena: &Arena, mut expr: ExprId) -> Option<&str> {
     loop {
         // A part has a smaller number than the whole, so this ends.

@@ -1,4 +1,4 @@
-//! Resolves the uses of one file, and finds what its methods override.
+//! Resolves the uses of one file, and finds the members that its methods override.
 
 use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
 
@@ -12,7 +12,7 @@ const SCOPES_MAX: usize = 400;
 /// Most bases that one scope implements.
 const BASES_MAX: usize = 16;
 
-/// The references of a file.
+/// Resolves the references of a file.
 pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec<Reference> {
     let Some(mut session) = Session::new(repository, file, body) else { return Vec::new() };
     let mut references = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references
 }
 
-/// What a use of a kind wants.
+/// Returns the namespace in which a use of a kind looks up its name.
 fn wanted(kind: UseKind) -> Wanted {
     match kind {
         UseKind::Call => Wanted::Function,
@@ -36,7 +36,7 @@ fn wanted(kind: UseKind) -> Wanted {
     }
 }
 
-/// What became of a use.
+/// The outcome of resolving a use.
 enum Outcome {
     /// It refers to these.
     Targets(Vec<Target>),
@@ -46,7 +46,7 @@ enum Outcome {
     Named,
 }
 
-/// What derives from a base.
+/// The type that derives from a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deriving {
     /// A type of the file.
@@ -108,8 +108,8 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// The type that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
-    /// nth use of a base's name in a scope belongs to the nth type there that has such a base.
+    /// Returns the type that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the nth use
+    /// of a base's name in a scope belongs to the nth type there that has such a base.
     fn deriving(&mut self, used: &Use, name: &'r str) -> Deriving {
         let at = self.next_base(used.scope, name);
         let derived = self.derived_types();
@@ -122,13 +122,13 @@ impl<'r> Session<'r> {
         own.map_or(Deriving::Unknown, Deriving::Own)
     }
 
-    /// The type whose members a scope holds, if the file defines it.
+    /// Returns the type whose members a scope holds, if the file defines it.
     fn own_type(&mut self, scope: ScopeId) -> Option<SymbolId> {
         let of = self.type_of_scope(self.file, scope)?.of?;
         (of.file == self.file).then_some(of.symbol)
     }
 
-    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    /// Adds to a called type the member that makes it callable by its name, such as `invoke` of a companion in Kotlin.
     fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
         let Some(member) = self.rules(self.file).call_member else { return targets };
         for target in targets.clone() {
@@ -169,7 +169,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// What is read or written is a field rather than a method of the same name.
+    /// Prefers fields to methods of the same name for names that are read or written.
     fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
         let variable =
             |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
@@ -195,7 +195,7 @@ impl<'r> Session<'r> {
         if targets.len() > 1 && targets.iter().any(fits) {
             targets.retain(fits);
         }
-        // An open class is defined where the file is named after it, and extended elsewhere.
+        // An open class is defined in the file that is named after it, and extended elsewhere.
         let paths = &self.repository.paths;
         let is_home = |target: &Target| {
             let stem = super::paths::name(paths.path(target.file)).split('.').next().unwrap_or_default();
@@ -212,7 +212,7 @@ impl<'r> Session<'r> {
         matches!(kind, Some(SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter) | None)
     }
 
-    /// The innermost definition around a scope.
+    /// Returns the innermost definition around a scope.
     fn source(&self, mut scope: ScopeId) -> Option<SymbolId> {
         for _ in 0..SCOPES_MAX {
             let row = self.scope(self.file, scope)?;
@@ -229,7 +229,7 @@ impl<'r> Session<'r> {
         None
     }
 
-    /// A reference for each imported name.
+    /// Adds a reference for each imported name.
     fn resolve_imports(&mut self, references: &mut Vec<Reference>) {
         for body in [false, true] {
             let Some(half) = self.half(self.file, body) else { continue };
@@ -254,7 +254,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// A reference from each method to what it overrides in the nearest base that has it.
+    /// Adds a reference from each method to the member that it overrides in the nearest base that has it.
     fn find_overrides(&mut self, references: &mut Vec<Reference>) {
         let repository = self.repository;
         let scopes = repository.interface(self.file).map_or(0, |(half, _)| half.scopes.len());
@@ -263,7 +263,7 @@ impl<'r> Session<'r> {
             let Some(row) = self.scope(self.file, scope) else { continue };
             let names_none = row.symbol.is_none() && row.bases.is_empty();
             let is_left_out = names_none && self.rules(self.file).bases_by_scope;
-            // A class without a name, inside of a function, is no definition: the function would seem to override what it only makes.
+            // A nameless class inside of a function is not a definition: the function would seem to override what it only creates.
             let is_made = self.is_nameless(self.file, scope) && self.is_in_function(row.parent);
             if row.kind != ScopeKind::Type || is_left_out || is_made {
                 continue;
@@ -290,7 +290,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// References from the methods by which a type of elsewhere implements bases: `impl Trait for String`.
+    /// Adds references from the methods by which a type from elsewhere implements bases: `impl Trait for String`.
     fn find_foreign_overrides(&mut self, scope: ScopeId, references: &mut Vec<Reference>) {
         let Some(row) = self.scope(self.file, scope) else { return };
         let (file, body, place) = (self.file, self.scope_in_body(self.file, scope), ANYWHERE);
@@ -308,7 +308,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Whether a scope is inside of a function. The value of a field is no function.
+    /// Checks whether a scope is inside of a function. The value of a field is not a function.
     fn is_in_function(&self, mut scope: ScopeId) -> bool {
         for _ in 0..SCOPES_MAX {
             let Some(row) = self.scope(self.file, scope) else { return false };

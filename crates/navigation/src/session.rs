@@ -1,4 +1,4 @@
-//! The resolving of one file: what is known so far, and how much work is left.
+//! The state of resolving one file: what is known so far, and how much work is left.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -29,9 +29,9 @@ pub(crate) struct Session<'r> {
     depth: u32,
     steps: u32,
     steps_of_file: u64,
-    /// How often something was given up: too deep, too much work, or a circle. Results of then are not remembered.
+    /// The number of times that something was given up: too deep, too much work, or a circle. Results of such attempts are not cached.
     pub(crate) given_up: u64,
-    /// What is being evaluated.
+    /// The questions that are being evaluated.
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
@@ -134,7 +134,7 @@ impl<'r> Session<'r> {
         self.repository.paths.family(file)
     }
 
-    /// The halves of a file that can be seen: both of the own one, the interface of others.
+    /// Returns the halves of a file that can be seen: both of the own file, only the interface of others.
     pub(crate) fn half(&self, file: u32, body: bool) -> Option<Half<'r>> {
         match body {
             true => (file == self.file).then_some(self.body),
@@ -149,7 +149,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Whether a scope of a file is in its body.
+    /// Checks whether a scope of a file is in its body.
     pub(crate) fn scope_in_body(&self, file: u32, scope: ScopeId) -> bool {
         self.repository.interface(file).is_none_or(|(half, _)| scope as usize >= half.scopes.len())
     }
@@ -162,14 +162,14 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Whether a symbol of a file is in its body.
+    /// Checks whether a symbol of a file is in its body.
     pub(crate) fn in_body(&self, target: Target) -> bool {
         self.repository
             .interface(target.file)
             .is_none_or(|(half, _)| target.symbol as usize >= half.symbols.len())
     }
 
-    /// A symbol, with the arena of its expressions.
+    /// Returns a symbol, with the arena of its expressions.
     pub(crate) fn symbol(&self, target: Target) -> Option<(&'r Symbol, &'r Arena)> {
         if self.in_body(target) {
             let half = self.half(target.file, true)?;
@@ -179,7 +179,7 @@ impl<'r> Session<'r> {
         self.repository.seen_symbol(target)
     }
 
-    /// Whether a symbol only announces what is defined elsewhere.
+    /// Checks whether a symbol only announces what is defined elsewhere.
     pub(crate) fn is_declaration(&self, target: Target) -> bool {
         self.symbol(target).is_some_and(|(symbol, _)| symbol.is_declaration)
     }
@@ -192,7 +192,7 @@ impl<'r> Session<'r> {
         self.symbol(target).map_or("", |(symbol, arena)| arena.text(symbol.name))
     }
 
-    /// An expression that belongs to a symbol, looked at in the scope of the symbol.
+    /// Returns an expression that belongs to a symbol, to be evaluated in the scope of the symbol.
     pub(crate) fn at_symbol(&self, target: Target, expr: u32) -> Option<At> {
         let (symbol, _) = self.symbol(target)?;
         let place = symbol.place;
@@ -207,7 +207,7 @@ impl<'r> Session<'r> {
         self.half(at.file, at.body).map_or("", |half| half.arena.text(text))
     }
 
-    /// The symbols of a name in a scope.
+    /// Returns the symbols of a name in a scope.
     pub(crate) fn symbols_in(&mut self, file: u32, scope: ScopeId, name: &str) -> Vec<Target> {
         let mut found = Vec::new();
         // Symbols of a scope of the body are in the body, and those of the others in the interface.
@@ -219,7 +219,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// All symbols of a scope.
+    /// Returns all symbols of a scope.
     pub(crate) fn all_symbols_in(&self, file: u32, scope: ScopeId) -> Vec<Target> {
         let body = self.scope_in_body(file, scope);
         let index = self.index(file, body);
@@ -228,7 +228,7 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// The numbers of the imports that bind a name in a scope.
+    /// Returns the numbers of the imports that bind a name in a scope.
     pub(crate) fn imports_in(&mut self, file: u32, scope: ScopeId, name: &str) -> Vec<(bool, u32)> {
         self.step(1);
         let body = self.scope_in_body(file, scope);
@@ -238,7 +238,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The numbers of the imports of all names in a scope.
+    /// Returns the numbers of the imports of all names in a scope.
     pub(crate) fn stars_in(&mut self, file: u32, scope: ScopeId) -> Vec<(bool, u32)> {
         self.step(1);
         let body = self.scope_in_body(file, scope);
@@ -246,7 +246,7 @@ impl<'r> Session<'r> {
             .map_or_else(Vec::new, |index| index.stars(scope).map(|at| (body, at)).collect())
     }
 
-    /// The innermost scope around, or the scope itself, that holds the members of a type.
+    /// Returns the innermost scope, `scope` itself or one around it, that holds the members of a type.
     pub(crate) fn type_scope(&self, file: u32, mut scope: ScopeId) -> Option<ScopeId> {
         loop {
             let row = self.scope(file, scope)?;
@@ -260,7 +260,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The type that a scope of members belongs to.
+    /// Returns the type that a scope of members belongs to.
     pub(crate) fn type_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<Type> {
         let row = self.scope(file, scope)?;
         if let Some(symbol) = row.symbol.filter(|_| row.target.is_none()) {
@@ -279,7 +279,7 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Whether a scope is that of a class without a name, which is looked at as its first base.
+    /// Checks whether a scope is that of a class without a name, which is treated as its first base.
     pub(crate) fn is_nameless(&self, file: u32, scope: ScopeId) -> bool {
         let Some(row) = self.scope(file, scope) else { return false };
         let Some(expr) = row.target.filter(|_| row.symbol.is_none()) else { return false };
@@ -288,7 +288,7 @@ impl<'r> Session<'r> {
         *self.expr(at) == Expr::Unknown
     }
 
-    /// What `this` is in a scope.
+    /// Returns what `this` is in a scope.
     pub(crate) fn this(&mut self, file: u32, scope: ScopeId, receiver: Option<Receiver>) -> Option<Type> {
         if let Some(receiver) = receiver {
             return Some(receiver.this);

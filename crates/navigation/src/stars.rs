@@ -1,4 +1,4 @@
-//! Looks names up in imports of all names.
+//! Looks up names in imports of all names.
 
 use languages::symbols::Import;
 
@@ -8,7 +8,7 @@ use super::session::Session;
 use super::value::{Found, Module};
 
 impl<'r> Session<'r> {
-    /// Whether an import only says which definitions of a package the file sees: that of a file in languages where all files
+    /// Checks whether an import only decides which definitions of a package the file sees: that of a file in languages where all files
     /// belong to one package.
     fn is_only_seen(&self, file: u32, body: bool, import: u32) -> bool {
         let rules = self.rules(file);
@@ -18,7 +18,7 @@ impl<'r> Session<'r> {
             && self.import_row(file, body, import).is_none_or(|(row, half)| !of_package(row, half))
     }
 
-    /// A name in the first of several imports that bind it. `Unknown` if none does, but a foreign one may.
+    /// Finds a name in the first of several imports that bind it. `Unknown` if none does, but a foreign one may.
     pub(crate) fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
         let mut unknown = false;
         for (body, import) in stars.iter().copied() {
@@ -34,7 +34,7 @@ impl<'r> Session<'r> {
         if unknown { vec![Found::Unknown] } else { Vec::new() }
     }
 
-    /// A name among those that an import of all names binds. `Unknown` if the module is foreign and may have it.
+    /// Finds a name among those that an import of all names binds. `Unknown` if the module is foreign and may have it.
     fn found_in_star(&mut self, file: u32, body: bool, import: u32, name: &'r str) -> Vec<Found> {
         let Some((row, half)) = self.import_row(file, body, import) else { return Vec::new() };
         let located = self.locate(file, half.arena.text(row.module));
@@ -51,7 +51,7 @@ impl<'r> Session<'r> {
                             false => Vec::new(),
                         }
                     }
-                    // A package without the name leaves it to the next import.
+                    // If a package does not have the name, the next import may.
                     Found::Module(Module::Package(package)) => self.name_in_package(self.file, package, name),
                     Found::Module(module) => self.member_of_module(module, name),
                     Found::Symbol(target, _) => {

@@ -1,23 +1,23 @@
-//! What expressions and names stand for, while they are resolved.
+//! The meanings of expressions and names while they are resolved.
 
 use languages::symbols::{ExprId, Place, ScopeId};
 
 use super::reference::Target;
 
-/// An expression at a place: what is needed to look at it later.
+/// An expression at a place: everything needed to evaluate it later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct At {
     pub(crate) file: u32,
-    /// Whether the expression is one of the body; else of the interface.
+    /// `true` if the expression is one of the body, `false` if it is one of the interface.
     pub(crate) body: bool,
-    /// Where its names are looked up.
+    /// The scope in which its names are looked up.
     pub(crate) scope: ScopeId,
     pub(crate) expr: ExprId,
-    /// Where it stands, which matters for local names that hide earlier ones; [`ANYWHERE`] if it is not inside of a function.
+    /// Its place, which matters for local names that hide earlier ones; [`ANYWHERE`] if it is not inside of a function.
     pub(crate) place: Place,
 }
 
-/// Behind everything.
+/// A place after all others.
 pub(crate) const ANYWHERE: Place = Place { line: u32::MAX, column: u32::MAX };
 
 /// A type, with the arguments of a generic one.
@@ -30,7 +30,7 @@ pub(crate) struct Type {
 }
 
 impl Type {
-    /// A type without arguments.
+    /// Creates a type without arguments.
     pub(crate) fn plain(of: Target) -> Self {
         Self { of: Some(of), arguments: None }
     }
@@ -45,7 +45,7 @@ pub(crate) struct Receiver {
     pub(crate) owner: Type,
 }
 
-/// A module: what an import can name.
+/// A module: something that an import can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Module {
     /// A file.
@@ -56,7 +56,7 @@ pub(crate) enum Module {
     Package(u32),
 }
 
-/// What a name is looked up for, in languages in which it may mean different things.
+/// The namespace in which a name is looked up, in languages in which it may mean different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Wanted {
     /// A value that is read or written.
@@ -67,7 +67,7 @@ pub(crate) enum Wanted {
     Type,
 }
 
-/// What a name is bound to.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Found {
     /// A symbol, and the instance through which it was reached.
@@ -76,14 +76,14 @@ pub(crate) enum Found {
     Module(Module),
     /// Something else that is known: a value outside of the repository, or a part of one.
     Value(Value),
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown,
 }
 
-/// What an expression stands for.
+/// The value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown,
     /// Something that is defined outside of the repository.
     External,
@@ -91,7 +91,7 @@ pub(crate) enum Value {
     Type(Type),
     /// An instance of a type.
     Instance(Type),
-    /// The instance, looked at as its base types.
+    /// The instance, seen as its base types.
     Super(Type),
     /// A function, with the instance whose method it is.
     Function(Target, Option<Receiver>),

@@ -22,19 +22,19 @@ pub struct DiskSpace {
 
 #[derive(Debug, Clone)]
 struct Volume {
-    /// What is stored on the file system, for messages: `the data directory`.
+    /// The name of what is stored on the file system, for messages: `the data directory`.
     holds: &'static str,
     path: PathBuf,
 }
 
 impl DiskSpace {
-    /// An empty set that requires `free_bytes_min` free bytes on each file system that [`DiskSpace::with_volume`] adds.
+    /// Creates an empty set that requires `free_bytes_min` free bytes on each file system that [`DiskSpace::with_volume`] adds.
     #[must_use]
     pub fn new(free_bytes_min: u64) -> Self {
         Self { free_bytes_min, volumes: Arc::default() }
     }
 
-    /// Adds the file system of `path`, which need not exist yet; `holds` says in messages what is stored there.
+    /// Adds the file system of `path`, which need not exist yet; `holds` names its content in messages.
     #[must_use]
     pub fn with_volume(&self, holds: &'static str, path: &Path) -> Self {
         let volume = Volume { holds, path: path.to_owned() };
@@ -44,7 +44,7 @@ impl DiskSpace {
         }
     }
 
-    /// The file system of the data directory, with the configured minimum.
+    /// Returns the file system of the data directory, with the configured minimum.
     #[must_use]
     pub fn for_home(layout: &Layout) -> Self {
         Self::new(layout.disk_free_bytes_min()).with_volume("the data directory", layout.home())
@@ -62,7 +62,7 @@ impl DiskSpace {
     /// before it begins.
     ///
     /// # Errors
-    /// As [`DiskSpace::check`].
+    /// See [`DiskSpace::check`].
     pub fn check_for(&self, bytes: u64) -> Result<(), Fault> {
         let needed = self.free_bytes_min.saturating_add(bytes);
         for volume in self.volumes.iter() {
@@ -78,28 +78,28 @@ impl DiskSpace {
         Ok(())
     }
 
-    /// As [`DiskSpace::check_for`], on a thread for blocking work, because a network file system may respond slowly.
+    /// Like [`DiskSpace::check_for`], on a thread for blocking work, because a network file system may respond slowly.
     ///
     /// # Errors
-    /// As [`DiskSpace::check`].
+    /// See [`DiskSpace::check`].
     pub async fn require(&self, bytes: u64) -> Result<(), Fault> {
         let disk_space = self.clone();
         blocking(move || disk_space.check_for(bytes)).await
     }
 }
 
-/// Bytes that unprivileged users may still write to the file system of `path`, or of its nearest existing ancestor.
+/// Returns the bytes that unprivileged users may still write to the file system of `path`, or of its nearest existing ancestor.
 ///
 /// # Errors
-/// As `statvfs`.
+/// Those of `statvfs`.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     free_and_total_bytes(path).map(|(free, _)| free)
 }
 
-/// Free bytes as [`free_bytes`], and the size of the whole file system in bytes.
+/// Returns the free bytes like [`free_bytes`], and the size of the whole file system in bytes.
 ///
 /// # Errors
-/// As `statvfs`.
+/// Those of `statvfs`.
 pub fn free_and_total_bytes(path: &Path) -> io::Result<(u64, u64)> {
     let mut ancestor = Some(path);
     while let Some(path) = ancestor {
@@ -129,7 +129,7 @@ impl fmt::Display for TooLittleSpace {
 
 impl Error for TooLittleSpace {}
 
-/// Whether [`DiskSpace::check`] returned this fault.
+/// Checks whether [`DiskSpace::check`] returned this fault.
 #[must_use]
 pub fn is_disk_space_fault(fault: &Fault) -> bool {
     fault.source.as_ref().is_some_and(|source| source.is::<TooLittleSpace>())

@@ -45,7 +45,7 @@ static WRONG_LOOKUP: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|
     Some((parts.next()?.to_owned(), parts.next()?.parse().ok()?, parts.next()?.to_owned()))
 });
 
-/// The wrong project that this call of the lookup `name` must return; `None` in release builds.
+/// Returns the wrong project that this call of the lookup `name` must return; `None` in release builds.
 #[must_use]
 pub fn wrong_lookup(name: &'static str) -> Option<&'static str> {
     if !cfg!(debug_assertions) {

@@ -36,7 +36,7 @@ pub struct HttpClient {
     client: reqwest::Client,
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub enum HttpError {
     /// The URL is malformed or its scheme is not allowed.
@@ -90,7 +90,7 @@ impl From<reqwest::Error> for HttpError {
 }
 
 impl HttpClient {
-    /// A client whose requests take at most `timeout`, from name resolution to the last byte.
+    /// Creates a client whose requests take at most `timeout`, from name resolution to the last byte.
     ///
     /// # Errors
     /// If TLS cannot be set up.
@@ -99,10 +99,10 @@ impl HttpClient {
         Self::with_idle_connections(timeout, 0)
     }
 
-    /// As [`HttpClient::new`], but successive requests share a connection.
+    /// Like [`HttpClient::new`], but successive requests share a connection.
     ///
     /// # Errors
-    /// As [`HttpClient::new`].
+    /// See [`HttpClient::new`].
     pub fn with_keep_alive(timeout: Duration) -> Result<Self, HttpError> {
         Self::with_idle_connections(timeout, 1)
     }
@@ -132,7 +132,7 @@ impl HttpClient {
     /// Sends a POST request with `body` and returns the JSON of the response, at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// As [`HttpClient::get_json`].
+    /// See [`HttpClient::get_json`].
     pub async fn post_json(&self, url: &Url, body: &Value, bytes_max: usize) -> Result<Value, HttpError> {
         read_json(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
     }
@@ -157,7 +157,7 @@ impl HttpClient {
     /// Sends a form by POST and returns the JSON of the response, at most `bytes_max` bytes; with `user`, as that user and password.
     ///
     /// # Errors
-    /// As [`HttpClient::get_json`].
+    /// See [`HttpClient::get_json`].
     pub async fn post_form(
         &self,
         url: &Url,
@@ -209,10 +209,10 @@ pub fn http_url(text: &str) -> Result<Url, HttpError> {
     }
 }
 
-/// Parses a URL whose traffic nobody else can read or change: HTTPS, or HTTP to a loopback host.
+/// Parses a URL whose traffic others can neither read nor change: HTTPS, or HTTP to a loopback host.
 ///
 /// # Errors
-/// As [`http_url`], and for HTTP to another host.
+/// See [`http_url`]; also for HTTP to another host.
 pub fn https_or_loopback_url(text: &str) -> Result<Url, HttpError> {
     let url = http_url(text)?;
     if url.scheme() == "https" || is_loopback(&url) {

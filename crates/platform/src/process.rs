@@ -50,7 +50,7 @@ pub struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// The last `lines` lines of standard error, for the details of a fault.
+    /// Returns the last `lines` lines of standard error, for the details of a fault.
     #[must_use]
     pub fn stderr_tail(&self, lines: usize) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
@@ -73,7 +73,7 @@ impl From<Command> for Program {
 }
 
 impl Program {
-    /// A program by its path, or by its name on the `PATH`.
+    /// Creates a program by its path, or by its name on the `PATH`.
     #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Command::new(program).into()
@@ -121,7 +121,7 @@ impl Program {
         self
     }
 
-    /// The name of the program in messages.
+    /// Returns the name of the program in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.command.get_program().to_string_lossy().into_owned()
@@ -170,7 +170,7 @@ impl Program {
     /// so that keys and Ctrl-C reach it. Blocks until it ends, however long that takes. It need not read all of its input.
     ///
     /// # Errors
-    /// Those of starting it and of waiting for it; a failed exit status is none.
+    /// Those of starting it and of waiting for it; a failed exit status is not an error.
     pub fn run_in_foreground(self) -> io::Result<ExitStatus> {
         let Program { mut command, input } = self;
         let mut child = command.stdin(Stdio::piped()).spawn()?;
@@ -182,7 +182,7 @@ impl Program {
     }
 }
 
-/// The path to start `program` from: `/proc/self/exe` if `program` is the executable of this process, so that the same version
+/// Returns the path to start `program` from: `/proc/self/exe` if `program` is the executable of this process, so that the same version
 /// starts even if an upgrade replaces the file; else `program` itself.
 #[must_use]
 pub fn executable_path(program: &Path) -> PathBuf {
@@ -271,10 +271,10 @@ impl ProcessGroup {
         let _ = kill_process_group(Pid::from_child(leader), signal);
     }
 
-    /// Whether the child has ended; does not reap it.
+    /// Checks whether the child has ended; does not reap it.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // An error means that the child does not exist any more.
+        // An error means that the child no longer exists.
         !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
     }
 

@@ -28,7 +28,7 @@ const TRAVERSE: OFlags = READ;
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
-/// Why a file was not opened or read.
+/// The reason why a file was not opened or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadError {
     /// The path does not exist.
@@ -152,7 +152,7 @@ impl Folder {
     /// Opens the directory at `path`, relative to this one and separated by `/`.
     ///
     /// # Errors
-    /// As [`Folder::open_folder`].
+    /// See [`Folder::open_folder`].
     fn open_folder_at(&self, path: &str) -> io::Result<Self> {
         let mut names = path.split('/');
         let mut folder = self.open_folder(names.next().unwrap_or_default())?;
@@ -192,8 +192,8 @@ impl Folder {
         read_file(self.open_file(path)?, bytes_max)
     }
 
-    /// As [`read`](Self::read), with what the file that was read was like before; `None` if none was opened. A path may lead to
-    /// another file than a moment ago.
+    /// Like [`read`](Self::read), with the metadata that the opened file had before it was read; `None` if no file was opened. It is the
+    /// metadata of this very file, even if the path names another one by now.
     pub fn read_with_metadata(
         &self,
         path: &str,
@@ -210,7 +210,7 @@ impl Folder {
         (metadata, read_file(file, bytes_max))
     }
 
-    /// The type of the entry `name`, or `None` if there is none.
+    /// Returns the type of the entry `name`, or `None` if there is no such entry.
     #[must_use]
     pub fn entry_kind(&self, name: &str) -> Option<EntryKind> {
         let name = entry_name(name.as_ref()).ok()?;
@@ -218,7 +218,7 @@ impl Folder {
         Some(FileType::from_raw_mode(stat.st_mode).into())
     }
 
-    /// Size and modification time of the entry `name`.
+    /// Returns size and modification time of the entry `name`.
     ///
     /// # Errors
     /// The system's error.
@@ -231,7 +231,7 @@ impl Folder {
         Ok(FileMetadata { bytes: u64::try_from(stat.st_size).unwrap_or(0), modified_ns })
     }
 
-    /// The entries, unsorted, up to `entries_max`, and whether these are all.
+    /// Returns the entries, unsorted, up to `entries_max`, and `true` if these are all.
     ///
     /// # Errors
     /// The system's error.
@@ -260,7 +260,7 @@ impl Folder {
         Ok((entries, true))
     }
 
-    /// Whether this directory is in procfs or sysfs, where sizes are not reported and some files never end.
+    /// Checks whether this directory is in procfs or sysfs, where sizes are not reported and some files never end.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn is_kernel_file_system(&self) -> bool {
@@ -282,7 +282,7 @@ impl Folder {
         })
     }
 
-    /// Whether this directory is in procfs or sysfs: never, because this system has neither.
+    /// Checks whether this directory is in procfs or sysfs: never, because this system has neither.
     #[cfg(not(target_os = "linux"))]
     #[must_use]
     pub fn is_kernel_file_system(&self) -> bool {

@@ -22,26 +22,26 @@ impl Hasher {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Bytes added so far.
+    /// Returns the number of bytes added so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The hash as 64 hexadecimal digits.
+    /// Returns the hash as 64 hexadecimal digits.
     #[must_use]
     pub fn hex(self) -> String {
         to_hex(&self.state.finalize())
     }
 }
 
-/// The hash of `bytes`.
+/// Hashes `bytes`.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// The hash of `bytes` as 64 hexadecimal digits.
+/// Hashes `bytes`, and returns 64 hexadecimal digits.
 #[must_use]
 pub fn digest_hex(bytes: &[u8]) -> String {
     to_hex(&digest(bytes))

@@ -20,7 +20,7 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 pub struct DamagedTable {
     /// Its name in its schema.
     pub table: String,
-    /// Whether an index run restores its whole content.
+    /// `true` if an index run restores its whole content.
     pub derived: bool,
 }
 

@@ -10,23 +10,23 @@ use contract::{ErrorCode, Fault, ProjectId};
 /// Remains of a deleted project in the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Whether its schema exists.
+    /// `true` if its schema exists.
     pub schema: bool,
-    /// Whether its role exists.
+    /// `true` if its role exists.
     pub role: bool,
     /// Number of its rows in the control schema.
     pub rows: i64,
 }
 
 impl Leftovers {
-    /// Whether nothing is left.
+    /// Returns `true` if nothing is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What [`remove`] deleted.
+/// The parts that [`remove`] deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     /// The role, if there was one.

@@ -1,4 +1,4 @@
-//! Writes entries, some of them perhaps bad: what the database refuses for its values must not keep the others from being written.
+//! Writes entries that may include invalid ones: an entry that the database refuses must not keep the others from being written.
 
 use crate::postgres::is_refused_value;
 use contract::Fault;
@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 /// The end of a write of entries.
 #[derive(Debug, Default)]
 pub struct EntriesWritten {
-    /// Number of entries that are done with, from the first on: written, or refused for good.
+    /// Number of finished entries, from the first on: written, or refused for good.
     pub done: usize,
     /// The refused ones among them, by their position, and why.
     pub refused: Vec<(usize, Fault)>,

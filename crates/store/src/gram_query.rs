@@ -1,4 +1,4 @@
-//! Trigrams of texts: what exact search looks up before it reads a text.
+//! Trigrams of texts, which exact search looks up before it reads a text.
 //!
 //! A trigram is three consecutive bytes of a line with ASCII letters in lower case and composed letters. It is stored as a hash of
 //! 16 bits, so a lookup may also return texts without it: a search always checks the texts.
@@ -50,7 +50,7 @@ impl GramQuery {
     /// Holds for every text.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// Whether it holds for every text, so that the index does not help.
+    /// Returns `true` if it holds for every text, so that the index does not help.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         match self {
@@ -61,7 +61,7 @@ impl GramQuery {
         }
     }
 
-    /// Whether it holds for a text with these trigrams, which are sorted.
+    /// Returns `true` if it holds for a text with these trigrams, which are sorted.
     #[must_use]
     pub fn accepts(&self, grams: &[Gram]) -> bool {
         let has = |gram: &Gram| grams.binary_search(gram).is_ok();

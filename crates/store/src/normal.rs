@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// The text in composed form (NFC), as `languages::nfc`. Costs one look at each byte where nothing changes.
+/// The text in composed form (NFC), as `languages::nfc`. Reads each byte once if nothing changes.
 pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
         Cow::Borrowed(text)

@@ -38,8 +38,8 @@ pub async fn provision(
     }
 }
 
-/// Whether a project has the tables of a module in this program's version. Those that an older program created are migrated first, so
-/// that no caller meets tables of an older form.
+/// Checks whether a project has the tables of a module in this program's version. Those that an older program created are migrated first,
+/// so that no caller meets tables of an older form.
 ///
 /// # Errors
 /// As [`provision_module`].
@@ -79,7 +79,7 @@ pub async fn provision_module(store: &Store, project: &Project, module: &Module)
     }
 }
 
-/// Whether tables of the version `stored` are those of this program.
+/// Returns `true` if tables of the version `stored` are those of this program.
 fn is_ready(stored: i32, module: &Module) -> Result<bool, Fault> {
     let known = newest(module.migrations);
     if stored > known { Err(newer()) } else { Ok(stored == known) }
@@ -114,8 +114,8 @@ pub(super) async fn lock(control: &mut ControlTx, id: &ProjectId) -> Result<(), 
     AdvisoryLock::Provisioning(id.as_str()).acquire(control).await
 }
 
-/// Requeues the project's running jobs and invalidates their fence tokens, for a transaction that changes the tables they
-/// write: a worker that claimed a job before can write no more.
+/// Requeues the project's running jobs and invalidates their fence tokens, for a transaction that changes the tables they write: a worker
+/// that claimed a job before cannot write any more.
 pub(super) async fn end_runs(
     control: &mut ControlTx,
     id: &ProjectId,
@@ -152,7 +152,7 @@ async fn grant(control: &mut ControlTx, schema: &SchemaName, quoted_role: &str) 
     Ok(())
 }
 
-/// Whether search tables of this version are older than those of this program.
+/// Returns `true` if search tables of this version are older than those of this program.
 #[must_use]
 pub fn is_outdated(version: i32) -> bool {
     version < newest(SEARCH)
@@ -211,8 +211,8 @@ async fn try_provision(
     Ok(Project::new(id.clone(), role, decided_by, pinned.clone()))
 }
 
-/// Creates the schema if it does not exist. Checks the privilege first, because the error of a failed CREATE SCHEMA would not
-/// tell the operator what to do.
+/// Creates the schema if it does not exist. Checks the privilege first, because the error of a failed CREATE SCHEMA would not help the
+/// operator.
 pub(super) async fn make_schema(
     control: &mut ControlTx,
     id: &ProjectId,
@@ -282,11 +282,11 @@ fn role_name(database: &str, id: &ProjectId) -> String {
     format!("poc_{}_{id}", &tag.as_str()[..8])
 }
 
-/// Whether the transaction lost a race with another one that changed a shared catalog, so that a retry helps.
+/// Returns `true` if the transaction lost a race with another one that changed a shared catalog, so that a retry helps.
 fn is_race(fault: &Fault) -> bool {
     match sqlstate(fault).as_deref() {
         Some("23505" | "42P06" | "42P07" | "42710" | "40001" | "40P01") => true,
-        // "tuple concurrently updated" has no SQLSTATE of its own.
+        // "tuple concurrently updated" has no specific SQLSTATE.
         Some("XX000") => fault.source.as_ref().is_some_and(|s| s.to_string().contains("concurrently")),
         _ => false,
     }

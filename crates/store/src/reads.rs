@@ -120,7 +120,7 @@ reads! {
     hydrate(ids: &[i64]) -> Vec<ChunkRow>: chunks::hydrate, hydrate;
     /// Candidates with the scores that one of the retrievers did not give.
     candidates(wanted: &Completion<'_>) -> Vec<Candidate>: chunks::candidates, completed;
-    /// The places of chunks, and what their texts are recognised by.
+    /// The places of chunks, and the fingerprints of their texts.
     places(ids: &[i64]) -> Vec<TextPlace>: copies::places, places;
     /// The other places of the texts of chunks.
     other_places(ids: &[i64], searched: SearchedPlaces<'_>) -> Vec<OtherPlaces>: copies::other_places, other_places;

@@ -155,7 +155,7 @@ impl ProjectTx {
         &self.project
     }
 
-    /// Does nothing, so that the database does not end the transaction for doing nothing.
+    /// Runs a trivial statement, so that the database does not end the transaction as idle.
     pub async fn keep_alive(&mut self) -> Result<(), Fault> {
         self.execute(crate::postgres::sql("SELECT 1")).await.map(drop)
     }

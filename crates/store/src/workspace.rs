@@ -4,7 +4,7 @@ use crate::postgres::SchemaName;
 use contract::ModelIdentity;
 use contract::{ErrorCode, Fault, ProjectId};
 
-/// Which rule chose the project.
+/// The rule that chose the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecidedBy {
     /// The call named it.
@@ -116,7 +116,7 @@ impl Project {
         self.role.as_deref()
     }
 
-    /// Which rule chose it.
+    /// Returns the rule that chose it.
     #[must_use]
     pub fn decided_by(&self) -> DecidedBy {
         self.decided_by

@@ -8,17 +8,17 @@ use contract::clock::iso_millis;
 use contract::{Envelope, Fault, Meta, Refusal};
 use gate::app::App;
 
-/// The envelope of a call that was not run.
+/// Returns the envelope of a call that was not run.
 pub(super) fn refused(app: &App, refusal: &Refusal, request_id: Option<String>) -> Envelope {
     failed(app, &refusal.to_fault(), request_id)
 }
 
-/// The envelope of a failure outside any tool.
+/// Returns the envelope of a failure outside any tool.
 pub(super) fn failed(app: &App, fault: &Fault, request_id: Option<String>) -> Envelope {
     Envelope::failure(fault, meta(app, request_id))
 }
 
-/// The envelope of a successful answer outside any tool.
+/// Returns the envelope of a successful answer outside any tool.
 pub(super) fn succeeded(app: &App, result: Value, request_id: Option<String>) -> Envelope {
     Envelope::success(result, meta(app, request_id))
 }
@@ -29,12 +29,12 @@ fn meta(app: &App, request_id: Option<String>) -> Meta {
     meta
 }
 
-/// The envelope as JSON. Envelopes hold only strings, numbers and JSON, which always serialise.
+/// Serialises the envelope as JSON. This cannot fail, because envelopes contain only strings, numbers and JSON.
 pub(super) fn json(envelope: &Envelope) -> Value {
     serde_json::to_value(envelope).unwrap_or_default()
 }
 
-/// An unguessable id: 128 random bits in hexadecimal.
+/// Generates an unguessable id: 128 random bits in hexadecimal.
 ///
 /// # Errors
 /// If the system provides no random bytes.
@@ -44,8 +44,8 @@ pub(super) fn unguessable_id() -> Result<String, getrandom::Error> {
     Ok(platform::sha256::to_hex(&bytes))
 }
 
-/// A correlation id for a request without one. It is unique in this process, and the hashed worker name makes it differ from those
-/// of other processes.
+/// Generates a correlation id for a request without one. It is unique in this process, and the hashed worker name makes it differ
+/// from those of other processes.
 pub(super) fn fresh_request_id(app: &App) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

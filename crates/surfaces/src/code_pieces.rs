@@ -1,10 +1,10 @@
-//! Cuts code into pieces that look the same, for pages and for terminals: its colours, and the marked words of the query.
+//! Splits code into pieces of uniform appearance, for pages and for terminals: its colours, and the marked words of the query.
 
 use std::ops::Range;
 
 use languages::highlight::Highlight;
 
-/// The id of the language of a file, by its name. The text of a notebook is code, most often in Python.
+/// Returns the id of the language of a file, by its name. The text of a notebook is code, most often in Python.
 pub(super) fn language_of(path: &str) -> Option<&'static str> {
     languages::detect(path, b"").map(|language| match language.id {
         "jupyter" => "python",
@@ -12,18 +12,18 @@ pub(super) fn language_of(path: &str) -> Option<&'static str> {
     })
 }
 
-/// A part of a line that looks the same.
+/// A part of a line with a uniform appearance.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Its bytes in the line.
+    /// The byte range in the line.
     pub(super) range: Range<usize>,
-    /// Its colour.
+    /// The colour class.
     pub(super) highlight: Option<Highlight>,
-    /// Whether it is a word of the query.
+    /// `true` if it is a word of the query.
     pub(super) is_marked: bool,
 }
 
-/// Cuts a line of `length` bytes wherever a span or a mark begins or ends. Both are in order and do not overlap among themselves.
+/// Splits a line of `length` bytes wherever a span or a mark begins or ends. Both are in order and do not overlap among themselves.
 pub(super) fn pieces(
     length: usize,
     spans: &[(Range<usize>, Highlight)],

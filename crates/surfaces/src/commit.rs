@@ -1,9 +1,9 @@
-//! Commits as people and agents see them.
+//! Commits as they are shown to people and agents.
 
-/// Digits of a commit that are shown.
+/// Number of digits of a commit that are shown.
 const DIGITS: usize = 12;
 
-/// The first digits of a commit.
+/// Returns the first digits of a commit.
 pub(super) fn short_commit(commit: &str) -> &str {
     commit.get(..DIGITS).unwrap_or(commit)
 }

@@ -6,7 +6,7 @@ use super::http;
 use contract::{Envelope, SCHEMA_VERSION, error_table};
 use gate::tools::{published, schema};
 
-/// The files of `contracts/` by name, except `versions.json`, which holds their history.
+/// Returns the files of `contracts/` by name, except `versions.json`, which holds their history.
 #[must_use]
 pub fn documents() -> Vec<(&'static str, Value)> {
     vec![
@@ -17,8 +17,8 @@ pub fn documents() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A digest of all documents. `versions.json` pins it for each schema version, so that the public surface cannot change without a
-/// new version.
+/// Computes a digest of all documents. `versions.json` pins it for each schema version, so that the public surface cannot change
+/// without a new version.
 #[must_use]
 pub fn digest() -> String {
     let mut hasher = blake3::Hasher::new();

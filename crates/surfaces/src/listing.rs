@@ -23,14 +23,14 @@ struct ListedTool {
     meta: Map<String, Value>,
 }
 
-/// The tools that `caller` is shown.
+/// Returns the tools that are visible to `caller`.
 pub(super) fn visible_tools(config: &Config, caller: &Caller) -> ToolList {
     let listed =
         |spec: &'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
     ToolList { tools: Toolbox::standard().listed(config, caller).map(listed).collect() }
 }
 
-/// The versions in each tool's `_meta`.
+/// Returns the versions in each tool's `_meta`.
 pub(super) fn versions() -> Map<String, Value> {
     Map::from_iter([
         ("schemaVersion".to_owned(), Value::from(SCHEMA_MAJOR)),

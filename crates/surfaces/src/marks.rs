@@ -1,12 +1,12 @@
-//! Which words of a query are marked in what was found, on pages and on terminals.
+//! Determines which words of a query are marked in results, on pages and on terminals.
 
 use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-/// Shortest word that is marked; shorter ones mark half of the page.
+/// Minimum length of a marked word; shorter ones would mark half of the page.
 const WORD_CHARS_MIN: usize = 2;
-/// Most words that are marked.
+/// Maximum number of marked words.
 const WORDS_MAX: usize = 32;
 
 /// The marked words of a query.
@@ -14,7 +14,7 @@ const WORDS_MAX: usize = 32;
 pub(super) struct Marks(Option<Regex>);
 
 impl Marks {
-    /// The words of a search in a mode: `regex`, `exact`, or any other, in which the query may be an expression between slashes.
+    /// Creates the marks for a search in a mode: `regex`, `exact`, or any other, in which the query may be an expression between slashes.
     pub(super) fn of_search(query: &str, mode: &str, matches_case: bool) -> Self {
         match mode {
             "regex" => Self::of_pattern(query, true, !matches_case),
@@ -26,7 +26,7 @@ impl Marks {
         }
     }
 
-    /// The words that rank, and phrases; neither filters nor what is excluded.
+    /// Creates the marks for the words that rank, and for phrases; neither for filters nor for excluded words.
     pub(super) fn of_query(query: &str) -> Self {
         let mut words: Vec<String> = Vec::new();
         for (at, part) in query.split('"').enumerate() {
@@ -44,7 +44,7 @@ impl Marks {
         Self::of_patterns(&words, true)
     }
 
-    /// What a regular expression, or a literal text, matches.
+    /// Creates the marks for the matches of a regular expression or a literal text.
     pub(super) fn of_pattern(pattern: &str, is_regex: bool, ignores_case: bool) -> Self {
         let pattern = if is_regex { format!("(?:{pattern})") } else { regex::escape(pattern) };
         Self::of_patterns(&[pattern], ignores_case)
@@ -64,14 +64,14 @@ impl Marks {
         Self(built.ok())
     }
 
-    /// Where the words stand in a text, in bytes; in order, without overlaps.
+    /// Finds the words in a text; returns their byte ranges, in order and without overlaps.
     pub(super) fn within(&self, text: &str) -> Vec<Range<usize>> {
         let found = self.0.iter().flat_map(|words| words.find_iter(text));
         found.map(|found| found.range()).filter(|range| !range.is_empty()).collect()
     }
 }
 
-/// The shortest words are marked only where they stand alone: `is` is also a part of `this`.
+/// Returns the pattern of a word. The shortest words are marked only as whole words: `is` is also a part of `this`.
 fn word_pattern(word: &str) -> String {
     let escaped = regex::escape(word);
     if word.chars().count() == WORD_CHARS_MIN { format!(r"\b{escaped}\b") } else { escaped }

@@ -7,15 +7,15 @@ use tokio_util::sync::CancellationToken;
 
 use gate::tools::{Progress, ProgressUpdate};
 
-/// How often progress is forwarded.
+/// The rate at which progress is forwarded.
 pub(super) struct ProgressTiming {
-    /// Shortest time between two steps; of those within it only the latest is kept.
+    /// Minimum time between two steps; of those within it only the latest is kept.
     pub(super) interval: Duration,
-    /// Interval of heartbeats for a call without progress; none if the transport has its own.
+    /// Interval of heartbeats for a call without progress; `None` if the transport has its own.
     pub(super) heartbeat: Option<Duration>,
 }
 
-/// Runs `work` and forwards its progress to `send`; none is a heartbeat.
+/// Runs `work` and forwards its progress to `send`; `None` is a heartbeat.
 ///
 /// `send` completes before this returns, so that no step follows the answer. After `cancel` nothing more is sent, although the
 /// work may take a while to stop. If the work ends before its first step was sent, its latest step is still sent.
@@ -89,27 +89,27 @@ mod tests {
         }
     }
 
-    /// The progress values sent during `work`, which can read them while it runs.
-    async fn told_by<F: Future<Output = ()>>(
+    /// Returns the progress values sent during `work`, which can read them while it runs.
+    async fn sent_during<F: Future<Output = ()>>(
         timing: ProgressTiming,
         cancel: &CancellationToken,
-        work: impl FnOnce(Progress, Told) -> F,
+        work: impl FnOnce(Progress, Sent) -> F,
     ) -> Vec<Option<f64>> {
-        let told = Told::default();
-        let (heard, seen) = (Arc::clone(&told), Arc::clone(&told));
+        let sent = Sent::default();
+        let (heard, seen) = (Arc::clone(&sent), Arc::clone(&sent));
         let send = move |update: Option<ProgressUpdate>| {
             heard.lock().unwrap().push(update.map(|update| update.done));
             std::future::ready(())
         };
         relay_progress(timing, cancel, |progress| work(progress, seen), send).await;
-        let told = told.lock().unwrap();
-        told.clone()
+        let sent = sent.lock().unwrap();
+        sent.clone()
     }
 
-    type Told = Arc<Mutex<Vec<Option<f64>>>>;
+    type Sent = Arc<Mutex<Vec<Option<f64>>>>;
 
-    async fn until(told: &Told, many: usize) {
-        while told.lock().unwrap().len() < many {
+    async fn until(sent: &Sent, many: usize) {
+        while sent.lock().unwrap().len() < many {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -118,49 +118,49 @@ mod tests {
     const MILLISECOND: Duration = Duration::from_millis(1);
 
     #[tokio::test]
-    async fn within_an_interval_one_step_is_told_and_a_short_call_tells_its_last() {
+    async fn one_step_is_sent_per_interval_and_a_short_call_sends_its_last() {
         let never = CancellationToken::new();
         let timing = ProgressTiming { interval: HOUR, heartbeat: None };
-        let told = told_by(timing, &never, async |progress: Progress, told| {
+        let sent = sent_during(timing, &never, async |progress: Progress, sent| {
             progress.report(step(0));
-            until(&told, 1).await;
+            until(&sent, 1).await;
             for done in 1..50 {
                 progress.report(step(done));
                 tokio::time::sleep(MILLISECOND).await;
             }
         });
-        assert_eq!(told.await, [Some(0.0)]);
+        assert_eq!(sent.await, [Some(0.0)]);
         let timing = ProgressTiming { interval: HOUR, heartbeat: None };
-        let told = told_by(timing, &never, async |progress: Progress, _| {
+        let sent = sent_during(timing, &never, async |progress: Progress, _| {
             progress.report(step(6));
             progress.report(step(7));
         });
-        assert_eq!(told.await, [Some(7.0)]);
+        assert_eq!(sent.await, [Some(7.0)]);
     }
 
     #[tokio::test]
     async fn a_silent_call_gives_signs_of_life() {
         let never = CancellationToken::new();
         let timing = ProgressTiming { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
-        let told = told_by(timing, &never, async |_, told| until(&told, 3).await);
-        assert!(told.await.iter().all(Option::is_none));
+        let sent = sent_during(timing, &never, async |_, sent| until(&sent, 3).await);
+        assert!(sent.await.iter().all(Option::is_none));
     }
 
     #[tokio::test]
-    async fn nothing_is_told_after_a_cancel() {
+    async fn nothing_is_sent_after_a_cancellation() {
         let cancel = CancellationToken::new();
         let timing = ProgressTiming { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
-        let told = told_by(timing, &cancel, async |progress: Progress, told| {
+        let sent = sent_during(timing, &cancel, async |progress: Progress, sent| {
             progress.report(step(1));
-            until(&told, 1).await;
-            let before = told.lock().unwrap().len();
+            until(&sent, 1).await;
+            let before = sent.lock().unwrap().len();
             cancel.cancel();
             for done in 2..20 {
                 progress.report(step(done));
                 tokio::time::sleep(MILLISECOND).await;
             }
-            assert_eq!(told.lock().unwrap().len(), before);
+            assert_eq!(sent.lock().unwrap().len(), before);
         });
-        assert_eq!(told.await.first(), Some(&Some(1.0)));
+        assert_eq!(sent.await.first(), Some(&Some(1.0)));
     }
 }

@@ -1,4 +1,4 @@
-//! What found a hit and what its score consists of, in words.
+//! Describes in words what found a hit and what its score consists of.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ pub(super) const LEGEND: &str = "lexical: how many of the query's words, and how
     + is added, × multiplies; the total orders the hits of a repository. The first hit's score is how likely the answer is right; \
     the others are relative to it.";
 
-/// How a part enters the total.
+/// The way in which a part enters the total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
-    /// It is a figure by itself.
+    /// It is an independent figure.
     None,
-    /// It is the sum that the others are added to.
+    /// It is the base value to which the others are added.
     Base,
     /// It is added.
     Add,
@@ -20,7 +20,7 @@ enum Operation {
     Multiply,
 }
 
-/// The parts of a score: the field of the answer, the words for it, and its use. In the order in which they are applied.
+/// The parts of a score: the field of the answer, its label, and its operation. They are listed in the order in which they are applied.
 const PARTS: &[(&str, &str, Operation)] = &[
     ("lexical", "lexical", Operation::None),
     ("dense", "vectors", Operation::None),
@@ -38,25 +38,25 @@ fn part(parts: &Map<String, Value>, name: &str) -> f64 {
     parts.get(name).and_then(Value::as_f64).unwrap_or_default()
 }
 
-/// Whether the hit was ranked; a listing has only zeros.
+/// Returns `true` if the hit was ranked; a listing has only zeros.
 fn is_ranked(parts: &Map<String, Value>) -> bool {
     parts.values().any(|value| value.as_f64() != Some(0.0))
 }
 
-/// What found a hit.
+/// Describes what found a hit.
 pub(super) fn found_by(parts: &Map<String, Value>) -> &'static str {
     match (part(parts, "lexical") > 0.0, part(parts, "dense") > 0.0) {
         (true, true) => "found by words and vectors",
         (true, false) => "found by words",
         (false, true) => "found by vectors",
         (false, false) if part(parts, "literal") > 0.0 => "found by its text",
-        // The last candidate of vectors has the figure 0, because figures reach from the last to the best one.
+        // The last candidate of vectors has the figure 0, because figures are scaled from the last to the best one.
         (false, false) if is_ranked(parts) => "found by vectors, as the last candidate",
         (false, false) => "found by the filters alone, which do not rank",
     }
 }
 
-/// Labels and figures, and the total; nothing for a hit that was not ranked. Parts without an effect are left out.
+/// Returns labels and figures, and the total; empty for a hit that was not ranked. Parts without an effect are omitted.
 pub(super) fn lines(parts: &Map<String, Value>) -> Vec<(String, String)> {
     if !is_ranked(parts) {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn lines(parts: &Map<String, Value>) -> Vec<(String, String)> {
     lines
 }
 
-/// A value in text; `None` for lists and objects.
+/// Formats a value as text; `None` for lists and objects.
 pub(super) fn figure(value: &Value) -> Option<String> {
     Some(match value {
         Value::Number(number) => match number.as_f64() {
@@ -103,7 +103,7 @@ pub(super) fn figure(value: &Value) -> Option<String> {
     })
 }
 
-/// A name in camel or snake case as words.
+/// Splits a name in camel or snake case into words.
 pub(super) fn words(name: &str) -> String {
     let mut words = String::new();
     for char in name.replace('_', " ").chars() {

@@ -35,7 +35,7 @@ pub struct NewKey {
     pub calls_per_minute: Option<u32>,
     /// Absolute directories that it may index, within those of the project; `None` for all of them.
     pub roots: Option<Vec<PathBuf>>,
-    /// When it expires, milliseconds since the epoch; `None` for never.
+    /// Time of its expiry, milliseconds since the epoch; `None` for never.
     pub expires_ms: Option<i64>,
 }
 
@@ -47,10 +47,10 @@ pub struct IssuedKey {
     pub id: String,
 }
 
-/// Who changes a key, for the audit table.
+/// The author of a change to a key, for the audit table.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyAuthor<'a> {
-    /// Who.
+    /// The principal.
     pub principal: &'a Principal,
     /// `cli` or `http`.
     pub surface: &'static str,
@@ -145,7 +145,7 @@ pub async fn revoke_key_as(store: &Store, id: &str, now_ms: i64, author: KeyAuth
     control.commit().await
 }
 
-/// Checks that the author's own key still works, whatever a cache says of it, and keeps it so until the transaction ends. Returns
+/// Checks that the author's own key is still valid, regardless of caches, and keeps it valid until the transaction ends. Returns the time
 /// when the key expires, if it does; other authors have no key.
 async fn lock_author(control: &mut ControlTx, author: KeyAuthor<'_>) -> Result<Option<i64>, Fault> {
     let Some(id) = author.principal.id.strip_prefix(PRINCIPAL_PREFIX) else { return Ok(None) };
@@ -201,7 +201,7 @@ impl Keyring {
         Self { cache_for, cache: Mutex::default() }
     }
 
-    /// Whether `text` has the format of a key.
+    /// Returns `true` if `text` has the format of a key.
     #[must_use]
     pub fn is_key(text: &str) -> bool {
         id_of(text).is_some()

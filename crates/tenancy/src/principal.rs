@@ -71,8 +71,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The scopes of the operator on this machine. A new scope is added here by hand if the operator shall have it without
-/// a key.
+/// The scopes of the operator on this machine. A new scope is added here by hand if the operator should have it without a key.
 const OPERATOR_SCOPES: [Scope; 8] = [
     Scope::Search,
     Scope::Index,
@@ -97,7 +96,7 @@ pub enum Projects {
 }
 
 impl Projects {
-    /// Whether `id` is one of them.
+    /// Returns `true` if `id` is one of them.
     #[must_use]
     pub fn contains(&self, id: &ProjectId) -> bool {
         match self {
@@ -154,7 +153,7 @@ impl Principal {
         }
     }
 
-    /// A caller without a key, on routes that need none. Has no scopes and no projects.
+    /// A caller without a key, on routes that do not need one. Has no scopes and no projects.
     #[must_use]
     pub fn unauthenticated() -> Self {
         let projects = Projects::Only(BTreeSet::new());
@@ -167,13 +166,13 @@ impl Principal {
         }
     }
 
-    /// Whether it has this scope.
+    /// Returns `true` if it has this scope.
     #[must_use]
     pub fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
 
-    /// Whether it may use this project.
+    /// Returns `true` if it may use this project.
     #[must_use]
     pub fn may_use(&self, id: &ProjectId) -> bool {
         self.projects.contains(id)
@@ -190,13 +189,13 @@ impl Principal {
         self.id == earlier.id && has_projects && self.scopes.is_superset(&earlier.scopes)
     }
 
-    /// Whether it may change what all projects share, such as models, and refer to files on this machine.
+    /// Returns `true` if it may change what all projects share, such as models, and refer to files on this machine.
     #[must_use]
     pub fn is_operator(&self) -> bool {
         self.is_local || (self.has_scope(Scope::Admin) && self.projects == Projects::All)
     }
 
-    /// Whether it is known who this is, so that what outlives the request, such as a key, has an author.
+    /// Returns `true` if its identity is known, so that what outlives the request, such as a key, has an author.
     #[must_use]
     pub fn is_identified(&self) -> bool {
         self.is_local || self.id.contains(':')

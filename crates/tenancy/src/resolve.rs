@@ -52,7 +52,7 @@ impl ChosenProject {
     }
 }
 
-/// What the caller's session says about the project of its calls.
+/// The parts of a caller's session that choose the project of its calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Session<'a> {
     /// The project in the client's configuration (`mcp --project`, the header `X-PairOfCleats-Project`).
@@ -105,7 +105,7 @@ pub(super) fn levels(directory: &Path) -> impl Iterator<Item = &Path> {
     directory.ancestors().take(LEVELS_MAX)
 }
 
-/// Reads the session configuration in one directory; `None` if there is none, or if it names no project.
+/// Reads the session configuration in one directory; `None` if it is missing or names no project.
 pub(super) fn session_file_in(directory: &Path) -> Result<Option<SessionFile>, Fault> {
     let path = directory.join(SESSION_FILE);
     let read = read_session_file(&path);
@@ -119,8 +119,8 @@ pub(super) fn session_file_in(directory: &Path) -> Result<Option<SessionFile>, F
     Ok(Some(SessionFile { path: directory.join(SESSION_FILE), project_id, text }))
 }
 
-/// The bytes of a session configuration; `None` if there are more than [`SESSION_FILE_BYTES_MAX`]. A part of a file must not
-/// stand for the whole, because a user confirms what was read ([`super::Trust`]).
+/// Returns the bytes of a session configuration; `None` if there are more than [`SESSION_FILE_BYTES_MAX`]. A part of a file must not pass
+/// for the whole, because a user confirms what was read ([`super::Trust`]).
 ///
 /// # Errors
 /// The file cannot be read, or is not a regular file.

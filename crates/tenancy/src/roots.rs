@@ -13,7 +13,7 @@ use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 /// Pseudo file systems of the kernel, which are never indexed.
 const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// What the root of a repository is.
+/// The kind of a repository's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootKind {
     /// A directory on this machine.
@@ -40,13 +40,13 @@ impl RepositoryRoot {
         &self.path
     }
 
-    /// What it is.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> &RootKind {
         &self.kind
     }
 
-    /// Whether it is a directory.
+    /// Returns `true` if it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.kind == RootKind::Directory
@@ -165,12 +165,12 @@ impl AllowedRoots {
         allowed
     }
 
-    /// Whether a list is empty, so that no directory is allowed.
+    /// Returns `true` if a list is empty, so that no directory is allowed.
     pub(super) fn is_nothing(&self) -> bool {
         self.0.iter().any(Vec::is_empty)
     }
 
-    /// Whether a canonical path lies within the lists.
+    /// Returns `true` if a canonical path lies within the lists.
     #[must_use]
     pub fn contains(&self, path: &Path) -> bool {
         // A root that does not exist allows nothing.
@@ -178,7 +178,7 @@ impl AllowedRoots {
         self.0.iter().all(|list| list.iter().any(contains))
     }
 
-    /// Whether an address lies within the lists. That of a directory on this machine never does: git follows files, links and
+    /// Returns `true` if an address lies within the lists. That of a directory on this machine never does: git follows files, links and
     /// alternates in it to any other repository, while a directory that is indexed by its path is read within the lists.
     #[must_use]
     pub fn contains_address(&self, address: &RepositoryAddress) -> bool {
@@ -187,7 +187,7 @@ impl AllowedRoots {
         self.0.is_empty() || (!is_local && self.0.iter().all(|list| list.iter().any(contains)))
     }
 
-    /// Whether a path lies within the lists by its text alone, without access to the file system.
+    /// Checks whether a path lies within the lists by its text alone, without access to the file system.
     fn contains_lexically(&self, path: &Path) -> bool {
         let has_parent_part = path.components().any(|part| part == Component::ParentDir);
         let contains = |list: &Vec<PathBuf>| list.iter().any(|root| path.starts_with(root));
@@ -217,8 +217,8 @@ impl AllowedRoots {
     /// a path that leads outside through a link.
     ///
     /// # Errors
-    /// `INVALID_URL` if an address is malformed, `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes, `NOT_FOUND` if the directory
-    /// does not exist, `FORBIDDEN` if it may not be indexed.
+    /// `INVALID_URL` if an address is malformed, `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes,
+    /// `NOT_FOUND` if the directory does not exist, `FORBIDDEN` if it may not be indexed.
     pub fn check(&self, path: &Path) -> Result<RepositoryRoot, Fault> {
         if let Some(parsed) = path.to_str().and_then(RepositoryAddress::parse) {
             let address = parsed.map_err(|why| {
@@ -302,7 +302,7 @@ fn prefix(entry: &Path) -> Option<RepositoryAddress> {
     (prefix.scheme() != "file").then_some(prefix)
 }
 
-/// What is at a canonical path, if that can be a repository: a directory, or a file with the name of an archive.
+/// Returns the kind of a canonical path, if it can be a repository: a directory, or a file with the name of an archive.
 fn kind_on_disk(path: &Path) -> Option<RootKind> {
     let metadata = path.metadata().ok()?;
     if metadata.is_dir() {
@@ -357,7 +357,7 @@ pub fn check_root_settings(settings: &config::Indexing) -> Result<(), Fault> {
 
 const GIVE_FULL_PATHS: &str = "Give full paths, or addresses such as https://github.com/acme.";
 
-/// Whether an entry of a list can allow anything.
+/// Returns `true` if an entry of a list can allow anything.
 fn is_root(entry: &Path) -> bool {
     entry.is_absolute() || prefix(entry).is_some()
 }
@@ -399,7 +399,7 @@ fn shown(path: &Path) -> String {
     escaped_line(&path.to_string_lossy())
 }
 
-/// What would have to be at a path where nothing is, by its name.
+/// Returns the kind of file that is missing at a path, by its name.
 fn wanted(path: &Path) -> &'static str {
     if path.to_str().is_some_and(has_archive_name) { "archive" } else { "directory" }
 }

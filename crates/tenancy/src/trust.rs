@@ -30,7 +30,7 @@ pub struct Revocation {
     pub file: PathBuf,
     /// The project that it names, if it can be read and names one.
     pub project_id: Option<String>,
-    /// Whether it was confirmed.
+    /// `true` if it was confirmed.
     pub was_confirmed: bool,
 }
 
@@ -47,7 +47,7 @@ impl Trust {
         Self { directory: layout.trusted_sessions() }
     }
 
-    /// Whether the user confirmed the file with its present text.
+    /// Returns `true` if the user confirmed the file with its present text.
     #[must_use]
     pub fn is_confirmed(&self, file: &SessionFile) -> bool {
         // Only a record that names the path counts, because `revoke` finds no other.
@@ -163,7 +163,7 @@ fn resolved(path: &Path) -> PathBuf {
     path.ancestors().find_map(resolve_existing).unwrap_or_else(|| path.to_owned())
 }
 
-/// Whether the content of a record is valid and names this path.
+/// Returns `true` if the content of a record is valid and names this path.
 fn is_record_of(record: &[u8], path: &Path) -> bool {
     serde_json::from_slice::<Record>(record).is_ok_and(|record| record.path == path.to_string_lossy())
 }

@@ -52,8 +52,7 @@ impl Workflow {
         })
     }
 
-    /// The active project, from an answer at most `workflow.cache_ms` old; `None` when there is none or the request
-    /// fails.
+    /// The active project, from an answer at most `workflow.cache_ms` old; `None` if there is no active project or the request fails.
     pub async fn active(&self) -> Option<ProjectId> {
         let mut last = self.last.lock().await;
         if let Some(answer) = last.as_ref()

@@ -17,7 +17,7 @@ impl PartialFile {
         &self.0
     }
 
-    /// Gives it the name of its target.
+    /// Renames it to its target.
     pub(crate) fn rename_to(&self, target: &Path) -> io::Result<()> {
         fs::rename(&self.0, target)
     }

@@ -1,7 +1,7 @@
 //! Writes the definitions of a repository and the uses between them as a SCIP file, one document at a time.
 //!
-//! Symbols are called `pairofcleats . <repository> . <path>/<containers><name>`, with each part of the path as a namespace. The names
-//! of all definitions of the repository are in memory, about 150 bytes each, since a use in one file names a definition in any other.
+//! Symbols are called `pairofcleats . <repository> . <path>/<containers><name>`, with each part of the path as a namespace. The names of
+//! all definitions of the repository are in memory, about 150 bytes each, since a use in one file names a definition in any other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -30,7 +30,7 @@ const PAGE_FILES: i64 = 200;
 /// The scheme of our symbols, and the name of the tool.
 const SCHEME: &str = "pairofcleats";
 
-/// What was exported.
+/// The result of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScipExport {
@@ -46,7 +46,7 @@ pub struct ScipExport {
     pub bytes: u64,
 }
 
-/// Writes what is known of a repository into `file`, which must not exist. A failed export leaves no file.
+/// Writes the definitions and uses of a repository into `file`, which must not exist. A failed export leaves no file.
 ///
 /// # Errors
 /// `INVALID_REQUEST` when the file exists; `PERMISSION_DENIED` and `INTERNAL` for file system errors, `STORAGE_UNAVAILABLE` when the
@@ -111,7 +111,7 @@ fn metadata() -> Metadata {
     Metadata {
         tool: SCHEME.to_owned(),
         tool_version: TOOLING_VERSION.to_owned(),
-        // Each index has one; ours does not tell where the repository lies.
+        // The field is required; our indexes do not reveal where the repository is.
         project_root: "file:///".to_owned(),
     }
 }
@@ -123,14 +123,14 @@ fn check_cancelled(cancel: &CancellationToken) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A definition as others refer to it.
+/// A definition, as others refer to it.
 struct Named {
     symbol: String,
     /// Characters of its simple name.
     length: u32,
 }
 
-/// The names of all definitions of a repository, by their ids.
+/// Reads the names of all definitions of a repository, by their ids.
 async fn read_names(
     tx: &mut ProjectTx,
     repository: &RepositoryRow,
@@ -153,7 +153,7 @@ async fn read_names(
     }
 }
 
-/// The symbols of a file's definitions.
+/// Returns the symbols of a file's definitions.
 fn names_of_file(repository: &str, path: &str, definitions: &[&GraphDefinition]) -> Vec<(i64, Named)> {
     let folders = path.split('/').map(|part| Descriptor::new(part.to_owned(), DescriptorKind::Namespace));
     let folders: Vec<Descriptor> = folders.collect();
@@ -187,8 +187,8 @@ fn names_of_file(repository: &str, path: &str, definitions: &[&GraphDefinition])
 /// Most definitions around one.
 const CONTAINERS_MAX: usize = 64;
 
-/// What is around a definition, the outermost first. What the file does not define itself, such as a type that it adds methods to,
-/// is one type.
+/// Returns the containers of a definition, the outermost first. A container that the file does not define itself, such as a type that it
+/// adds methods to, becomes one type.
 fn containers(definition: &GraphDefinition, by_name: &HashMap<&str, &GraphDefinition>) -> Vec<Descriptor> {
     let mut found = Vec::new();
     let (mut name, mut qualified) = (definition.name.as_str(), definition.qualified.as_str());
@@ -229,7 +229,7 @@ fn symbol_kind(kind: &str) -> SymbolKind {
     }
 }
 
-/// What is known of one file.
+/// The definitions and uses of one file.
 struct FileGraph<'g> {
     file: &'g GraphFile,
     definitions: Vec<(&'g GraphDefinition, &'g Named)>,
@@ -250,7 +250,7 @@ impl<'t> Lines<'t> {
         Self(lines.collect())
     }
 
-    /// Characters of the identifier at a place; an import may have given a symbol another name than it has.
+    /// Counts the characters of the identifier at a place, which an import may have renamed.
     fn length_at(&self, file: i64, line: u32, column: u32) -> Option<u32> {
         let written = self.0.get(&(file, line))?;
         let rest = written.chars().skip(column.saturating_sub(1) as usize);
@@ -277,7 +277,7 @@ impl<'g> FileGraph<'g> {
             self.definitions.iter().map(definition_occurrence).collect();
         for used in &self.uses {
             let Some(target) = self.names.get(&used.target) else { continue };
-            // Who overrides what is a relationship between symbols.
+            // Overriding is a relationship between symbols, not a use.
             let places = used.places.iter().filter(|place| place.kind != UsedFor::Override);
             occurrences.extend(places.map(|place| Occurrence {
                 range: name_range(
@@ -306,7 +306,7 @@ impl<'g> FileGraph<'g> {
         }
     }
 
-    /// The information on each symbol; several definitions of one name are one.
+    /// Returns the information on each symbol; several definitions of one name are one symbol.
     fn symbols(&self) -> Vec<SymbolInformation<'g>> {
         let mut related: BTreeMap<i64, Vec<&'g str>> = BTreeMap::new();
         for used in &self.uses {
@@ -344,13 +344,13 @@ fn definition_occurrence<'g>((definition, named): &(&'g GraphDefinition, &'g Nam
     let at = |number: i32| u32::try_from(number).unwrap_or_default();
     let range = name_range(at(definition.line), at(definition.column), named.length);
     let start = Position { line: at(definition.start_line).saturating_sub(1), character: 0 };
-    // Half open: up to the beginning of the line after the last one.
+    // Half-open: up to the beginning of the line after the last one.
     let end = Position { line: at(definition.end_line), character: 0 };
     let enclosing = Range { start: start.min(range.start), end: end.max(range.end) };
     Occurrence { range, symbol: &named.symbol, roles: Roles::DEFINITION, enclosing_range: Some(enclosing) }
 }
 
-/// The range of a name of so many characters at a place.
+/// Returns the range of a name with so many characters at a place.
 fn name_range(line: u32, column: u32, length: u32) -> Range {
     let start = Position { line: line.saturating_sub(1), character: column.saturating_sub(1) };
     Range { start, end: Position { character: start.character.saturating_add(length), ..start } }

@@ -58,7 +58,7 @@ fn broken_files_are_reported_with_the_place_of_the_fault() {
         let machine = Machine::new();
         machine.write(path, text);
         if why.is_empty() {
-            // Whatever the library makes of it, the file is as it was or has the entry and all else.
+            // However the library handles it, the file is unchanged, or has the entry and everything else.
             machine.run(&["install", "--yes", "--agent", agent]);
             assert!(machine.read(path).contains("[*a,*a,*a]"), "{}", machine.read(path));
             continue;
@@ -140,7 +140,7 @@ fn a_link_into_a_dotfiles_repository_stays_a_link() {
     assert_eq!(machine.tree(), before);
 }
 
-/// A repository may come from anybody: its links lead nowhere outside of it.
+/// A repository is untrusted: its links must not lead out of it.
 #[test]
 fn a_link_out_of_a_repository_is_not_followed() {
     let machine = Machine::new();
@@ -185,7 +185,7 @@ fn a_read_only_folder_is_reported() {
     assert!(printed.stdout.contains(".cursor is read-only"), "{printed:?}");
     assert!(printed.stdout.contains("write this into the file"), "{printed:?}");
     assert_eq!(machine.read(CURSOR), "{}");
-    // A disk that takes no backup takes no change either.
+    // If no backup can be written, the file is not changed either.
     fs::set_permissions(machine.path(".cursor"), Permissions::from_mode(0o755)).unwrap();
     fs::write(machine.data().join("agents/backups"), "in the way").unwrap();
     let printed = run(&install);

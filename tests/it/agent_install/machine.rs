@@ -46,7 +46,7 @@ pub(super) struct Machine {
     folder: tempfile::TempDir,
 }
 
-/// What the program printed.
+/// Output of the program.
 #[derive(Debug)]
 pub(super) struct Printed {
     pub(super) code: i32,
@@ -142,7 +142,7 @@ impl Machine {
         serde_json::from_str::<Value>(&printed.stdout).unwrap()["result"].take()
     }
 
-    /// What happened to each file, by its path in the home.
+    /// Returns what happened to each file, by its path in the home.
     pub(super) fn changes(&self, result: &Value) -> BTreeMap<String, String> {
         let files = result["files"].as_array().unwrap().iter().map(|file| {
             let path = Path::new(file["file"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! Only what the program wrote is updated and removed; what others wrote, or changed, is theirs.
+//! Only entries that the program wrote are updated and removed; entries that others wrote or changed are left alone.
 
 use std::fs;
 
@@ -141,7 +141,7 @@ fn no_comma_is_left_over() {
         let machine = Machine::new();
         machine.write(CURSOR, text);
         machine.result(&["install", "--yes", "--agent", "cursor"]);
-        // Before all that was inserted, so that taking out exactly that is possible, and wrong.
+        // This comes before all inserted text, so removing exactly the inserted text would be possible, but wrong.
         let edited = machine.read(CURSOR).replace(section, &format!("{section}\"m\":{{}},"));
         machine.write(CURSOR, edited);
         machine.result(&["uninstall", "--yes"]);
@@ -258,7 +258,7 @@ fn a_program_in_a_cache_is_started_by_what_put_it_there() {
     assert!(block.stderr.contains("`uvx pairofcleats`"), "{block:?}");
 }
 
-/// An entry that somebody pasted is as good as ours, but not ours.
+/// An entry that the user pasted works as well as ours, but we do not own it.
 #[test]
 fn a_pasted_entry_is_left_alone() {
     let machine = Machine::new();
@@ -276,7 +276,7 @@ fn what_people_changed_stays() {
     let machine = Machine::new();
     let agents = ["--agent", "cursor", "--agent", "claude-code"];
     machine.result(&[&["install", "--yes"][..], &agents].concat());
-    // A comment in the entry is a change; another layout of the file is none.
+    // A comment in the entry is a change; another layout of the file is not.
     let plain = machine.read(CURSOR);
     machine.write(CURSOR, plain.replace("\"args\"", "// mine\n\"args\""));
     assert_eq!(cursor(&machine, &["uninstall", "--yes"]).code, 1);
@@ -307,7 +307,7 @@ fn what_people_changed_stays() {
     assert_eq!(machine.read(".claude/CLAUDE.md"), section);
     assert_eq!(machine.read(".claude/skills/pairofcleats/SKILL.md"), skill);
     assert!(!machine.path(".claude.json").exists(), "what was not changed is removed");
-    // Once they are removed by hand, nothing is left to say.
+    // Once they are removed by hand, there is nothing left to report.
     for path in [CURSOR, ".claude/CLAUDE.md", ".claude/skills/pairofcleats/SKILL.md"] {
         fs::remove_file(machine.path(path)).unwrap();
     }
@@ -316,7 +316,7 @@ fn what_people_changed_stays() {
 }
 
 #[test]
-fn nothing_is_written_before_somebody_agrees() {
+fn nothing_is_written_before_the_user_agrees() {
     let machine = Machine::with_agents();
     let before = machine.tree();
     for arguments in [&["install"][..], &["install", "--json"]] {

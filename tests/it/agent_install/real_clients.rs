@@ -13,7 +13,7 @@ use crate::clients::agent_packages;
 /// Timeout of one agent.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where the agents find Node.js.
+/// Returns the `PATH` on which the agents find Node.js.
 #[expect(clippy::disallowed_methods, reason = "an agent is started as from a shell")]
 fn program_folders() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()

@@ -44,7 +44,7 @@ fn command_line(agent: &str, whole: &Value) -> Vec<String> {
     [words(program), args].concat()
 }
 
-/// Whether `new` is `old` with text inserted in it, apart from commas and the ends of lines and of empty objects.
+/// Checks whether `new` is `old` with text inserted in it, apart from commas and the ends of lines and of empty objects.
 fn keeps_every_line(old: &str, new: &str) -> bool {
     let mut lines = new.lines().map(|line| line.replace([',', '}'], ""));
     old.lines().map(|line| line.replace([',', '}'], "")).all(|line| lines.any(|other| other.contains(&line)))

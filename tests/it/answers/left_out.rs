@@ -1,4 +1,4 @@
-//! What is not indexed is said where it is asked: by every tool, command and page, for every reason.
+//! Every tool, command and page that answers from an index reports the files that are not indexed, for every reason.
 
 use std::process::{Command, Stdio};
 
@@ -15,7 +15,7 @@ const BADGES: &str = "export function drawBadge(size) {\n  return showShop(size)
 /// Bytes above which a file is too large here.
 const FILE_BYTES_MAX: u64 = 200_000;
 
-/// A way to be left out although it is text: the reason, how sentences call it, and the file.
+/// A text file that is not indexed: the reason, its wording in sentences, and the file.
 type LeftOutText = (&'static str, &'static str, Vec<u8>);
 
 fn left_out_texts() -> Vec<LeftOutText> {
@@ -191,7 +191,7 @@ async fn an_answer_that_is_whole_says_nothing_of_it() {
     }
 }
 
-/// A file that is too large to be read for an answer is not passed over in silence.
+/// A file that is too large to be read for an answer is reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_looked_into_is_said() {
     let app = app_with(|config| config.indexing.file_bytes_max = FILE_BYTES_MAX);

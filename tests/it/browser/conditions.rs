@@ -76,7 +76,7 @@ async fn the_pages_follow_the_colours_of_the_system() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_server_is_waited_for_and_the_last_query_wins() {
     journey(async |page, shop| {
-        // What is there can be read before the script arrives.
+        // The content can be read before the script arrives.
         page.call("hold", json!(["**/*.js"])).await;
         let address = format!("{}{}", shop.server.url, shop.search("coins"));
         page.call("goto", json!([address, { "waitUntil": "commit" }])).await;
@@ -109,7 +109,7 @@ async fn after_a_lost_connection_loading_again_is_enough() {
     page.go(&file).await;
     let port = server.address().rsplit_once(':').unwrap().1.parse().unwrap();
     server.stop().await;
-    // What is shown stays, and the browser says in its own words that there is no server.
+    // The content stays, and the browser says in its own words that there is no server.
     assert!(page.text("pre").await.contains("def drawer"));
     assert!(page.try_call("reload", json!([])).await.unwrap_err().contains("ERR_CONNECTION_REFUSED"));
     page.waits_until("location.protocol === 'chrome-error:'").await;
@@ -136,7 +136,7 @@ async fn the_page_of_repositories_follows_a_run() {
     result(&server.app, "build_index", arguments).await;
     let page = Page::open(&server.url, json!({})).await;
     page.go(&format!("/repositories?project={project}")).await;
-    // Nobody touches the page from here on.
+    // The test does not touch the page from here on.
     page.waits_until("document.querySelector('main')?.textContent.includes('In progress')").await;
     page.waits_until("document.querySelector('progress')?.max > 0").await;
     embedder.set_open(true);

@@ -1,8 +1,8 @@
-//! Journeys through the pages in a real browser: what somebody does with keyboard and mouse, and what the browser then shows.
+//! Journeys through the pages in a real browser: they use keyboard and mouse as a user would, and check what the browser then shows.
 //!
 //! [`chromium`] gets the browser, [`page`] drives it, and [`journey`] is how a test begins: a server and an indexed repository of its
-//! own, and a page on which nothing may go wrong. The other modules are the journeys. `accessibility.rs` has the list of all pages;
-//! whoever adds a page adds a row there.
+//! own, and a page on which nothing may go wrong. The other modules are the journeys. `accessibility.rs` has the list of all pages: add
+//! a row there for every new page.
 
 mod accessibility;
 mod chromium;
@@ -23,7 +23,7 @@ use page::Page;
 use crate::harness::{Repository, project, result};
 use crate::serving::TestServer;
 
-/// What every journey finds: two files that use each other, in a folder, and others of other languages beside it.
+/// Files that every journey starts with: two that use each other, in a folder, and others in other languages beside it.
 const SHOP: &[(&str, &str)] = &[
     (
         "src/cash.py",

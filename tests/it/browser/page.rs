@@ -48,7 +48,7 @@ impl Browser {
     }
 }
 
-/// Gives each answer to the command that waits for it. When the browser ends, nobody waits any longer.
+/// Passes each answer to the command that waits for it. When the browser ends, all waits end.
 fn pass_on(mut driver: Child, waiting: &Waiting) {
     for line in BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok) {
         let mut answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -176,7 +176,7 @@ impl Page {
         self.call("innerText", json!([selector])).await.as_str().unwrap().to_owned()
     }
 
-    /// How many elements match a CSS selector.
+    /// Counts the elements that match a CSS selector.
     pub(super) async fn count(&self, selector: &str) -> u64 {
         self.eval(&format!("document.querySelectorAll({}).length", json!(selector))).await.as_u64().unwrap()
     }

@@ -13,7 +13,7 @@ struct Picture {
     name: &'static str,
     colour_scheme: &'static str,
     path: &'static str,
-    /// What is clicked before the picture is taken.
+    /// Element to click before taking the picture.
     clicked: Option<&'static str>,
 }
 

@@ -44,7 +44,7 @@ async fn a_revoked_key_leads_to_the_form_and_a_new_key_back_to_the_page() {
     page.click("text=Sign out").await;
     page.arrives("/sign-in").await;
     page.call("goBack", json!([])).await;
-    // What only the key may see is not kept by the browser.
+    // The browser does not keep content that only the key may see.
     page.arrives("/sign-in").await;
     page.close_despite("the server responded with a status of 401").await;
     shop.server.stop().await;

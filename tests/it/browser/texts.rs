@@ -21,7 +21,7 @@ async fn a_file_of_10_000_lines_is_read_in_parts_and_every_line_is_reached() {
         page.sees("#L10000:target").await;
         page.click("a[rel=prev]").await;
         page.sees("#L5000").await;
-        // A hit leads to its line in whatever part that is, and so does a name.
+        // A hit leads to its line in any part, and so does a name.
         page.go(&shop.at("/", "q=far_away&mode=exact")).await;
         page.click(".code .n").await;
         page.arrives("/-/src/long.py").await;
@@ -64,7 +64,7 @@ const UNUSUAL: &str = "# \u{5e9}\u{5dc}\u{5d5}\u{5dd} (1) \u{645}\u{631}\u{62d}\
 async fn foreign_scripts_and_control_characters_stay_in_their_place() {
     let names = ["src/\u{5e9}\u{5dc}\u{5d5}\u{5dd}.py", "src/\u{202e}yp.ti.py", "src/a\u{7}b c.py"];
     let files = names.map(|name| (name, UNUSUAL));
-    // What could turn a line around, or cannot be seen, is shown by its number.
+    // Characters that could turn a line around, or are invisible, are shown by their numbers.
     let shown_text = ["\u{202e}", "\u{2066}", "\u{feff}"]
         .iter()
         .fold(UNUSUAL.to_owned(), |text, hidden| text.replace(hidden, &hidden.escape_unicode().to_string()));
@@ -77,7 +77,7 @@ async fn foreign_scripts_and_control_characters_stay_in_their_place() {
             let shown =
                 page.eval(&format!("{line_texts}.map(text => text.replace(/^\\d+/, '')).join('')")).await;
             assert_eq!(shown, shown_text, "{name:?}");
-            // The numbers stand on the left of every line, one below the other.
+            // The numbers are on the left of every line, one below the other.
             let numbers = "[...document.querySelectorAll('.n')].map(it => it.getBoundingClientRect().left)";
             assert_eq!(page.eval(&format!("new Set({numbers}).size")).await, 1);
             page.click("#L2 a.fn").await;

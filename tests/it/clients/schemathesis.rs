@@ -42,7 +42,7 @@ fn schemathesis(server: &ServerUnderTest, flags: &[&str]) -> Output {
     run(command)
 }
 
-/// How many calls of a tool ended with this outcome, by the server's own metrics.
+/// Returns the number of calls of a tool that ended with this outcome, by the server's own metrics.
 fn call_count(metrics: &str, tool: &str, outcome: &str) -> u64 {
     let line =
         format!("pairofcleats_tool_calls_total{{tool=\"{tool}\",surface=\"http\",outcome=\"{outcome}\"}} ");

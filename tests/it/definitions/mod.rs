@@ -35,7 +35,7 @@ fn describe(hit: &Value) -> String {
     format!("{}:{} {} {}", text("file"), hit["line"], text("kind"), text("name"))
 }
 
-/// The first hit of a query; null if there is none.
+/// Returns the first hit of a query, or null.
 async fn first_hit(indexed: &IndexedProject, query: &str) -> Value {
     let answer = indexed.search(query, json!({})).await;
     hits(&answer).first().cloned().unwrap_or_default()

@@ -117,7 +117,7 @@ impl Stack {
         run_to_success(sh);
         let file = self.path("secrets/database_password");
         let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o440, "owner and group may read it, nobody else");
+        assert_eq!(mode, 0o440, "only owner and group may read it");
         std::fs::read_to_string(&file).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! What a team deploys: the files of `deploy/`, the image and the compose file; and what the operations guide promises.
+//! Deployments of a team: the files of `deploy/`, the image and the compose file; and the promises of the operations guide.
 
 mod backup;
 mod compose;

@@ -20,7 +20,7 @@ use world::World;
 
 /// Aliases with their tools; an alias takes the same arguments and runs the same code.
 const ALIASES: &[(&str, &str)] = &[("index_build", "build_index")];
-/// How many groups of calls run concurrently.
+/// The number of groups of calls that run concurrently.
 const CONCURRENT_GROUPS: usize = 4;
 
 /// The arguments of a tool, as its input schema lists them.

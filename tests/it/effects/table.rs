@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-/// What a world contains before the call.
+/// Content of a world before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prepared {
     /// No project, an empty folder.

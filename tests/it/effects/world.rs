@@ -137,7 +137,7 @@ impl World {
         result(&self.app, tool, self.fill_in(&arguments)).await
     }
 
-    /// What a call answers and leaves behind, with placeholders for names, so that two worlds can be compared.
+    /// Makes a call and returns its answer and what it left behind, with placeholders for names, so that two worlds can be compared.
     pub(super) async fn observe(&self, tool: &str, arguments: &Value) -> Value {
         let answer = match try_call(&self.app, tool, self.fill_in(arguments)).await {
             Ok(mut envelope) => {
@@ -159,7 +159,7 @@ impl World {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// What a call may have left behind: files and records.
+    /// Returns what a call may have left behind: files and records.
     async fn left_behind(&self, tool: &str, answer: &Value) -> Value {
         let mut left_behind = json!({ "folder": files(self.folder.path()), "project": files(&self.app.layout.project(&self.ours)) });
         if tool.starts_with("triage") {

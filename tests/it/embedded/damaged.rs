@@ -67,7 +67,7 @@ fn a_damaged_page_is_reported_and_repaired_from_the_repositories() {
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("project damaged-page") && text.contains("chunks"), "{text}");
 
-    // What cannot be indexed again is deleted only on request.
+    // A repository that cannot be indexed again is deleted only on request.
     let moved_away = repository.path().with_extension("aside");
     std::fs::rename(repository.path(), &moved_away).unwrap();
     let (code, refused) = run_json(&home, &["projects", "rebuild", project]);

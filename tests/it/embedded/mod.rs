@@ -231,7 +231,7 @@ fn a_stale_pid_file_with_the_pid_of_another_process_does_not_prevent_a_start() {
     let cluster = Cluster::new();
     drop(cluster.start());
     cluster.wait_until_gone();
-    // A live process of the server's user. Postgres alone would take it for a running server.
+    // A live process of the server's user. Postgres alone would mistake it for a running server.
     let mut unrelated = Command::new("sleep");
     unrelated.arg("600");
     as_owner_of(&cluster.data(), &mut unrelated);

@@ -1,4 +1,4 @@
-//! What an exact search answers: counts, pages, context, limits, filters, and what it refuses.
+//! Answers of exact searches: counts, pages, context, limits, filters and refusals.
 
 use std::fmt::Write;
 

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::harness::server;
 
-/// What happens to the bytes of one direction.
+/// Treatment of the bytes of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// Forwarded at once.
@@ -30,7 +30,7 @@ pub(crate) enum Flow {
     Reset,
 }
 
-/// What happens to connections.
+/// Treatment of connections.
 #[derive(Debug, Clone, Copy)]
 struct NetworkState {
     to_server: Flow,
@@ -135,7 +135,7 @@ impl Proxy {
     }
 }
 
-/// What the task of one connection knows of the network's state.
+/// The network's state, as the task of one connection knows it.
 #[derive(Clone)]
 struct ConnectionView {
     state: watch::Receiver<NetworkState>,

@@ -15,7 +15,7 @@ use crate::kills::{assert_equal, digest_over};
 
 /// Number of files of the repository; each round changes a few.
 const FILES: u64 = 24;
-/// How often a call is repeated before the test fails.
+/// The number of times that a call is repeated before the test fails.
 const ATTEMPTS: usize = 20;
 
 /// The kinds of processes that are killed.

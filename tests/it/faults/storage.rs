@@ -132,8 +132,8 @@ impl UnprivilegedUser {
 }
 
 #[test]
-fn an_unprivileged_user_is_told_which_paths_are_not_readable() {
-    let nobody = UnprivilegedUser::new();
+fn unreadable_paths_are_reported_to_an_unprivileged_user() {
+    let user = UnprivilegedUser::new();
     let repository = Repository::new(&[
         ("light.py", "def lighthouse(lamp):\n    return lamp.turn()\n"),
         ("closed/secret.py", "def hidden():\n    return 1\n"),
@@ -144,9 +144,9 @@ fn an_unprivileged_user_is_told_which_paths_are_not_readable() {
     let root = repository.root();
     let build = |root: &str| {
         let arguments = json!({ "repoPath": root, "project_id": "mine", "stubEmbeddings": true }).to_string();
-        parse_stdout(&nobody.run(&["call", "build_index", "--args", &arguments]))
+        parse_stdout(&user.run(&["call", "build_index", "--args", &arguments]))
     };
-    let search = |query: &str| nobody.run(&["search", query, "--project", "mine"]);
+    let search = |query: &str| user.run(&["search", query, "--project", "mine"]);
 
     // A folder of the repository is not readable: the rest is indexed, and the report names the folder.
     let built = build(&root);
@@ -160,20 +160,20 @@ fn an_unprivileged_user_is_told_which_paths_are_not_readable() {
     assert_eq!(refused["error"]["code"], "FORBIDDEN", "{refused:#}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("read permission"), "{refused:#}");
     // Searching does not require write access to the home.
-    fs::set_permissions(nobody.home(), fs::Permissions::from_mode(0o555)).unwrap();
+    fs::set_permissions(user.home(), fs::Permissions::from_mode(0o555)).unwrap();
     let found = parse_stdout(&search("lighthouse"));
     assert_eq!(found["result"]["hits"][0]["file"], "light.py", "{found:#}");
     // An unreadable home of another user is not mistaken for an empty one.
-    chown(nobody.home(), Some(0), Some(0)).unwrap();
-    fs::set_permissions(nobody.home(), fs::Permissions::from_mode(0o700)).unwrap();
+    chown(user.home(), Some(0), Some(0)).unwrap();
+    fs::set_permissions(user.home(), fs::Permissions::from_mode(0o700)).unwrap();
     let output = search("lighthouse");
     let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!output.status.success() && printed.contains("cannot be read"), "{printed}");
     assert!(printed.contains("PAIROFCLEATS_HOME") && !printed.contains("bootstrap"), "{printed}");
     // Unreadable settings are an error: defaults could allow what they forbid.
-    chown(nobody.home(), Some(NOBODY), Some(NOBODY)).unwrap();
-    fs::set_permissions(nobody.home().join("config.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    chown(user.home(), Some(NOBODY), Some(NOBODY)).unwrap();
+    fs::set_permissions(user.home().join("config.toml"), fs::Permissions::from_mode(0o600)).unwrap();
     let output = search("lighthouse");
     let printed =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);

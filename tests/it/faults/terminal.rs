@@ -82,7 +82,7 @@ async fn file_names_and_contents_send_no_control_characters_to_the_terminal() {
     let run_program = |arguments: &[&str]| {
         let mut command = Command::new(PROGRAM);
         command.args(arguments).current_dir(repository.path()).stdin(Stdio::null());
-        // Forces colours: otherwise all escape codes, also those of files, are stripped, because the output is no terminal.
+        // Forces colours: otherwise all escape codes, also those of files, are stripped, because the output is not a terminal.
         command
             .env("CLICOLOR_FORCE", "1")
             .env("PAIROFCLEATS_HOME", home_with_few_projects())

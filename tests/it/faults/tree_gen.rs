@@ -21,9 +21,9 @@ type IgnoreRules = fn() -> String;
 
 /// One hostile tree.
 pub(crate) struct Tree {
-    /// What is hostile about it.
+    /// Description of the attack.
     pub(crate) name: String,
-    /// Whether the tree is indexed into a project of its own; all others share two projects.
+    /// `true` if the tree is indexed into a project of its own; all others share two projects.
     pub(crate) own_project: bool,
     write: WriteTree,
 }
@@ -81,7 +81,7 @@ pub(crate) fn rand(seed: u64) -> u64 {
 /// Puts something else in the place of a file.
 type Replacement = fn(&Path, &Outside);
 
-/// What can replace any file.
+/// Replacements for any file.
 const REPLACEMENTS: &[(&str, Replacement)] = &[
     ("a link to /dev/zero", |path, _| symlink("/dev/zero", path).unwrap()),
     ("a link to /etc/passwd", |path, _| symlink("/etc/passwd", path).unwrap()),

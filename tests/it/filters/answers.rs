@@ -79,7 +79,7 @@ async fn hits_name_their_callees_and_callers() {
     index(&app, &repository, &project).await;
     let indexed = IndexedProject::new(app, project, repository);
     for (file, calls, called_by) in [
-        // What calls something of that name in another language is no caller.
+        // A call of the same name in another language is not a caller.
         ("check.py", json!(["path.exists"]), json!(["Store.open"])),
         ("serve.py", json!(["Store", "store.open", "run"]), Value::Null),
         ("main.ts", json!(["check", "serve"]), Value::Null),

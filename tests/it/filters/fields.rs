@@ -1,4 +1,4 @@
-//! What each filter field selects, as an argument and in the query language.
+//! The files and chunks that each filter field selects, as an argument and in the query language.
 
 use std::collections::BTreeSet;
 

@@ -115,7 +115,7 @@ async fn facts_of_an_older_version_are_replaced_by_the_next_run() {
 
 #[test]
 fn a_search_loads_no_facts_query() {
-    /// What is logged when one is loaded.
+    /// Log message for each query that is loaded.
     const LOG_MESSAGE: &str = "read a query of facts";
     let sources = [
         include_str!("../../../crates/languages/src/facts/query.rs"),

@@ -84,7 +84,7 @@ async fn each_risk_field_selects_exactly_its_files() {
     }
     assert!(failures.is_empty(), "{failures:#?}");
 
-    // Without the sink in the other file, there is no flow any more.
+    // Without the sink in the other file, there is no longer a flow.
     repository.write("store.js", "function storeOrder(order) {\n  remember(order);\n}\n");
     result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     assert!(

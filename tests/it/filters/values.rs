@@ -1,4 +1,4 @@
-//! What filter values match, which values are refused, and which warnings an incomplete answer carries.
+//! Filter values: what they match, which are refused, and which warnings an incomplete answer carries.
 
 use serde_json::{Value, json};
 

@@ -239,7 +239,7 @@ async fn a_repository_is_watched_from_its_first_run_on_by_every_server() {
     };
     watched(1).await;
     index(&app, &late.to_string_lossy(), &project).await;
-    // What changes before the servers watch is not lost.
+    // Changes made before the servers watch are not lost.
     std::fs::write(late.join("b.py"), function("between_word")).unwrap();
     watched(2).await;
     wait_for(other.app(), &project, "between_word", &["b.py"]).await;

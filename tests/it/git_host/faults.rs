@@ -1,4 +1,4 @@
-//! What goes wrong on the way to a repository. It can be set while the host runs, and counts for requests that come after that.
+//! Faults on the way to a repository. They can be set while the host runs, and apply to later requests.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -14,7 +14,7 @@ struct Settings {
     authorization: Option<String>,
 }
 
-/// What goes wrong with one answer.
+/// Faults of one answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
     pub(super) redirect: Option<String>,
@@ -48,7 +48,7 @@ impl Faults {
         self.settings().plan.clone()
     }
 
-    /// Whether a request with this `Authorization` is accepted.
+    /// Checks whether a request with this `Authorization` is accepted.
     pub(super) fn admit(&self, authorization: Option<&str>) -> bool {
         let settings = self.settings();
         settings.authorization.is_none() || settings.authorization.as_deref() == authorization

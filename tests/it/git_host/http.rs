@@ -15,17 +15,17 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 const TRICKLE_PAUSE: Duration = Duration::from_millis(200);
 /// The first bytes of every pack.
 const PACK_START: &[u8] = b"PACK\0\0\0\x02";
-/// Where the path of a request leaves the repository.
+/// Suffixes of request paths that follow the path of the repository.
 const RESOURCES: &[&str] = &["/info/refs", "/git-upload-pack", "/git-receive-pack", "/HEAD", "/objects/"];
 
-/// What the host remembers of a request.
+/// A request as the host remembers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SeenRequest {
     pub(crate) method: String,
     /// The path as it was sent, without the query.
     pub(crate) path: String,
     pub(crate) query: String,
-    /// Whether it had an `Authorization`.
+    /// `true` if it had an `Authorization`.
     pub(crate) has_authorization: bool,
     /// Its `Git-Protocol`.
     pub(crate) git_protocol: Option<String>,
@@ -198,9 +198,9 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Where the connection is closed in a pack.
+/// The point in a pack at which the connection is closed.
 pub(super) struct Cut {
-    /// How many bytes of the pack may still be sent.
+    /// The number of bytes of the pack that may still be sent.
     left: usize,
     /// The last bytes before the pack, in case it starts in the middle of what is sent at once.
     before: Vec<u8>,
@@ -212,7 +212,7 @@ impl Cut {
         Self { left, before: Vec::new(), is_in_pack: false }
     }
 
-    /// How many of the next bytes may be sent.
+    /// Returns how many of the next bytes may be sent.
     pub(super) fn allow(&mut self, bytes: &[u8]) -> usize {
         let mut allowed = self.left;
         if !self.is_in_pack {

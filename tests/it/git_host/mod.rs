@@ -30,7 +30,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use faults::Plan;
 use http::{Answer, FixedAnswer, Request};
 
-/// What a network that wants people to sign in answers to everything.
+/// Answer to every request on a network that requires people to sign in.
 const PAGE: &str = "<!DOCTYPE html><title>Sign in</title><p>Please sign in to use this network.</p>\n";
 
 /// The host, on a free port; when it is dropped, it stops, with the programs that it started.
@@ -39,7 +39,7 @@ pub(crate) struct GitHost {
     task: JoinHandle<()>,
 }
 
-/// What the host, its connections and its repositories share.
+/// State shared by the host, its connections and its repositories.
 struct State {
     url: String,
     folder: TempDir,
@@ -128,7 +128,7 @@ impl State {
         self.faults_by_name.lock().unwrap().entry(name.to_owned()).or_default().clone()
     }
 
-    /// What the host answers without asking git, if anything.
+    /// Returns the answer that the host gives without asking git, if any.
     fn fixed_answer(&self, request: &Request, own: &Faults, plan: &Plan) -> Option<FixedAnswer> {
         let authorization = request.header("authorization");
         if ![own, &self.faults].iter().all(|faults| faults.admit(authorization)) {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// Settings of every git program.
 const SETTINGS: &[(&str, &str)] = &[
-    // In containers, folders may belong to somebody else than to the user who runs the tests.
+    // In containers, folders may belong to a user other than the one who runs the tests.
     ("safe.directory", "*"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),

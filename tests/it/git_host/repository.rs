@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::trees::{self, TreeEntry};
 use super::{Faults, State, program};
 
-/// What hosts allow: clones without the content of files, and fetches of a commit by its id.
+/// Settings that real hosts have: clones without the content of files, and fetches of a commit by its id.
 const CONFIGURATION: &str = "[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n";
 
 /// The date of a first commit, in seconds; each commit is a minute after its parent.

@@ -15,9 +15,9 @@ use super::http::Cut;
 use super::{GitHost, HostedRepository, SeenRequest, TreeEntry, program};
 use crate::harness::Dice;
 
-/// What takes longer hangs.
+/// Longest time for a call; one that takes longer hangs.
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// What a client asks for first.
+/// Path of a client's first request.
 const REFS: &str = "/ada/coins.git/info/refs?service=git-upload-pack";
 /// The request for all refs, in two parts of 0x14 and 0x11 bytes.
 const LS_REFS: (&str, &str) = ("0014command=ls-refs\n", "00010009peel\n0000");
@@ -49,7 +49,7 @@ impl Client {
         String::from_utf8(printed).unwrap().trim().to_owned()
     }
 
-    /// What git says when it cannot list the refs at a URL.
+    /// Returns git's message when it cannot list the refs at a URL.
     async fn refusal(&self, url: &str) -> String {
         self.try_git(&["ls-remote", url]).await.expect_err("git must fail")
     }
@@ -102,7 +102,7 @@ async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     timeout(TIME_MAX, waiting).await.expect(what);
 }
 
-/// How many processes work in a folder.
+/// Counts the processes whose current directory is in a folder.
 fn processes_below(folder: &Path) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let folders = processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());

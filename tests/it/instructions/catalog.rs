@@ -67,7 +67,7 @@ async fn an_equal_import_is_the_same_revision_and_creation_times_survive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_hash_is_what_anybody_computes() {
+async fn clients_can_compute_the_hash() {
     let (app, project) = (writable_app(), project("catalog-hash"));
     let done =
         import(&app, &project, &[entry("b", "\r\n\nSecond.\r\n"), entry("a", "First.")], json!({})).await;

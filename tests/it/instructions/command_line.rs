@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::harness::{PROGRAM, Repository, home};
 
-/// What a command printed.
+/// Output of a command.
 struct Printed {
     code: i32,
     stdout: String,

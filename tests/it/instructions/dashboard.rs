@@ -278,7 +278,7 @@ async fn a_second_dashboard_takes_the_next_port() {
 fn there_is_no_dashboard_unless_it_is_wanted() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    // Whoever tried to serve it would fail.
+    // A process that tried to serve it would fail.
     let one_port = ["--dashboard-port", &port, "--dashboard-tries", "0"];
     for flags in [&[][..], &["--dashboard", "--no-dashboard"]] {
         let (code, stderr) = Process::start(&[&["mcp"], &one_port[..], flags].concat()).end();
@@ -290,7 +290,7 @@ fn there_is_no_dashboard_unless_it_is_wanted() {
     BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"url\""), "{line}");
 
-    // A server of clients goes on without it; one for people says why it does not start.
+    // `mcp` continues without the dashboard; `serve` says why it does not start.
     let (code, stderr) = Process::start(&[&["mcp", "--dashboard"], &one_port[..]].concat()).end();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("there is no dashboard") && stderr.contains(&port), "{stderr}");

@@ -206,6 +206,6 @@ async fn a_folder_outside_of_the_projects_directories_is_refused() {
     assert_eq!(refused["code"], "FORBIDDEN", "{refused:#}");
     let unbound: Value =
         result(&super::writable_app(), "instructions_reload", json!({ "project_id": project })).await;
-    let told = (&unbound["reloaded"], &unbound["folderBound"], unbound.get("folder"));
-    assert_eq!(told, (&json!(true), &json!(false), None), "{unbound:#}");
+    let reported = (&unbound["reloaded"], &unbound["folderBound"], unbound.get("folder"));
+    assert_eq!(reported, (&json!(true), &json!(false), None), "{unbound:#}");
 }

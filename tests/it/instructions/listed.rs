@@ -1,4 +1,4 @@
-//! Where the tools of the catalog are listed and how they are called.
+//! Surfaces that list the tools of the catalog, and calls of these tools.
 
 use gate::tools::{LIST, Surface, Toolbox, Toolset};
 use serde_json::{Value, json};

@@ -261,7 +261,7 @@ const OTHER_RULES: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_in_other_words_are_told_from_rules_about_the_same_subject() {
+async fn rules_in_other_words_are_distinguished_from_rules_about_the_same_subject() {
     let (app, project) = (app_with_model_and(allow_writes), project("duplicates-table"));
     let mut entries = Vec::new();
     for (name, table) in [("same", SAME_RULES), ("other", OTHER_RULES)] {
@@ -279,7 +279,7 @@ async fn rules_in_other_words_are_told_from_rules_about_the_same_subject() {
     };
     let same: Vec<usize> = (0..SAME_RULES.len()).filter(|at| is_found("same", *at)).collect();
     let other: Vec<usize> = (0..OTHER_RULES.len()).filter(|at| is_found("other", *at)).collect();
-    // What the page promises: half of the ones, none of the others.
+    // The documentation promises half of the former and none of the latter.
     assert!(same.len() >= SAME_RULES.len() / 2 && other.is_empty(), "{same:?} {other:?} {found:#}");
 }
 

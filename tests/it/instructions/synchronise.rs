@@ -1,4 +1,4 @@
-//! How clients keep up: differences, checksums, verification and repair.
+//! Synchronisation of clients: differences, checksums, verification and repair.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn a_difference_is_what_the_client_lacks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revision_tells_what_came_after_it() {
+async fn a_revision_selects_the_changes_after_it() {
     let (app, project) = (writable_app(), project("sync-revision"));
     let first = import(&app, &project, &[entry("a", "A"), entry("b", "B"), entry("c", "C")], json!({})).await;
     import(
@@ -149,7 +149,7 @@ async fn tampering_is_found_and_repaired() {
     assert_eq!(now["issueCount"], 0);
     assert_eq!(now["hash"], sha256sum(&format!("a:{}|b:{}", sha256sum("A"), sha256sum("Evil."))));
 
-    // What is not in the body counts as well.
+    // Fields outside the body count as well.
     execute_sql(&format!("UPDATE {table} SET requirement = 'optional' WHERE id = 'a'")).await;
     assert_eq!(ids(&verify().await["issues"]), ["a"]);
     let repaired = result(&app_open, "instructions_repair", json!({ "project_id": project })).await;

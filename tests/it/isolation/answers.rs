@@ -13,7 +13,7 @@ use crate::valid_arguments::ToolSubject;
 /// A value of the other tenant, and a similar one that does not exist.
 type ValuePair = (Value, Value);
 
-/// A token that occurs nowhere, as long as those of the tenants, because some answers tell the length of what was sent.
+/// A token that occurs nowhere, as long as those of the tenants, because some answers reveal the length of what was sent.
 const UNUSED_TOKEN: &str = "zq00000000000000000000";
 
 /// Fields of an answer that differ from call to call.

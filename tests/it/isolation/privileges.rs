@@ -47,7 +47,7 @@ async fn a_role_has_privileges_on_its_own_tables_only() {
     let privileges = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
     for privilege in privileges {
         // By the lists of grants, because asking for each pair of a role and a table grows with the square of the projects: roles own
-        // nothing and are members of nothing, and what everybody may is checked below.
+        // nothing and are members of nothing, and the rights of PUBLIC are checked below.
         let of_grants = |grants: &str| {
             format!(
                 "SELECT r.rolname, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace {grants} \

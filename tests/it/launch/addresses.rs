@@ -115,7 +115,7 @@ async fn what_a_repository_does_not_say_clearly_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_that_are_none_start_nothing() {
+async fn invalid_addresses_start_nothing() {
     let scene = Scene::new().await;
     for (tool, argument, address, expected) in [
         (FROM_GITHUB, "github_repo_url", "git@github.com:acme/shop.git", "INVALID_URL"),
@@ -272,7 +272,7 @@ async fn a_repository_that_is_not_indexed_is_fetched_and_the_run_waits_for_its_i
     .await;
     let start = |address: &str| json!({ "github_repo_url": address, "idempotency_key": "new", "project_id": scene.project });
 
-    // What does not say what it is for, and what the host does not have, leaves no run behind.
+    // A repository whose purpose is unclear, and one that the host does not have, leave no run behind.
     let unclear = error(&scene.app, FROM_GITHUB, start("https://github.com/acme/notes")).await;
     assert_eq!(code(&unclear), "INVALID_INPUT", "{unclear:#}");
     assert_eq!(unclear["details"]["missing_fields"], json!(["family", "target_platform"]), "{unclear:#}");

@@ -1,4 +1,4 @@
-//! What runs wrote can be read: as text or base64, in parts, and as files.
+//! The artifacts of runs can be read: as text or base64, in parts, and as files.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +44,7 @@ async fn artifacts_come_as_text_or_base64_with_the_hash_of_the_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_are_none_are_told_what_there_is() {
+async fn unknown_names_are_answered_with_the_available_ones() {
     let scene = Scene::new().await;
     let run = scene.start("shop").await;
     for name in ["../x", "/etc/passwd", "page_plan.json", "", "run_config.json/x"] {

@@ -83,7 +83,7 @@ async fn kept(scene: &Scene, run: &str) -> Vec<(String, String)> {
     found
 }
 
-fn told(code: &str, path: &str) -> (String, String) {
+fn info(code: &str, path: &str) -> (String, String) {
     (code.to_owned(), path.to_owned())
 }
 
@@ -103,7 +103,7 @@ async fn pages_that_people_edited_stay_as_they_are() {
     });
     say_more(&scene).await;
     let (run, branch) = published(&scene).await;
-    let left = [told("edited_page", QUESTIONS), told("edited_page", API), told("edited_page", START)];
+    let left = [info("edited_page", QUESTIONS), info("edited_page", API), info("edited_page", START)];
     assert_eq!(kept(&scene, &run).await, left);
     let changed = changed(&scene, &branch);
     for path in [START, API, QUESTIONS] {
@@ -135,7 +135,7 @@ async fn pages_that_people_moved_or_removed_are_not_written_again() {
     });
     say_more(&scene).await;
     let (run, branch) = published(&scene).await;
-    let mut expected = vec![told("moved_page", START), told("removed_page", QUESTIONS)];
+    let mut expected = vec![info("moved_page", START), info("removed_page", QUESTIONS)];
     assert_eq!(kept(&scene, &run).await, expected);
     assert!(changed(&scene, &branch).contains(API), "the page that stayed is refreshed");
     let report = scene.artifact(&run, "validation_report.json").await;
@@ -143,7 +143,7 @@ async fn pages_that_people_moved_or_removed_are_not_written_again() {
 
     push(scene.site.path(), |work| fs::remove_file(work.join(API)).unwrap());
     let (run, branch) = published(&scene).await;
-    expected.push(told("removed_page", API));
+    expected.push(info("removed_page", API));
     assert_eq!(kept(&scene, &run).await, expected);
     let changed = changed(&scene, &branch);
     for path in [START, API, QUESTIONS, "begin.md"] {
@@ -165,7 +165,7 @@ async fn a_page_that_people_wrote_keeps_its_place() {
         });
         let (run, branch) = published(&scene).await;
         let code = if mine == START { "foreign_page" } else { "address_taken" };
-        assert_eq!(kept(&scene, &run).await, [told(code, START)]);
+        assert_eq!(kept(&scene, &run).await, [info(code, START)]);
         let changed = changed(&scene, &branch);
         assert!(
             changed.contains(API) && changed.contains(QUESTIONS) && !changed.contains(START),

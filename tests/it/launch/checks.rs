@@ -1,4 +1,4 @@
-//! Commands of a site: they see the patched site and nothing else, cannot reach anybody, end within their limits, and end with their run.
+//! Commands of a site: they see the patched site and nothing else, cannot reach any host, end within their limits, and end with their run.
 //! The hostile ones are small real programs.
 
 use std::fs::{self, File};
@@ -51,14 +51,14 @@ fn gate<'r>(report: &'r Value, name: &str) -> &'r Value {
     &gates.iter().find(|gate| gate["gate"] == name).unwrap()["status"]
 }
 
-/// The messages of the issues of a gate, but for those that are only told.
+/// Returns the messages of the issues of a gate, except those that are only information.
 fn messages<'r>(report: &'r Value, gate: &str) -> Vec<(&'r str, &'r str)> {
     let issues = report["issues"].as_array().unwrap().iter();
     let of_gate = issues.filter(|issue| issue["gate"] == gate && issue["severity"] != "info");
     of_gate.map(|issue| (issue["code"].as_str().unwrap(), issue["message"].as_str().unwrap())).collect()
 }
 
-/// Whether this machine can confine these commands. Where it cannot, a run has to start none of them, and to say why.
+/// Checks whether this machine can confine these commands. If not, a run must start none of them and report the reason.
 async fn can_confine(checks: &[CheckCommand]) -> bool {
     if lacking().is_empty() {
         return true;
@@ -95,7 +95,7 @@ fn processes(text: &str) -> Vec<String> {
     lines.lines().filter(|line| line.contains(text) && !line.contains(" Z")).map(str::to_owned).collect()
 }
 
-/// Seconds that no other process of this machine sleeps, to tell one by them.
+/// A number of seconds that no other process of this machine sleeps, which identifies a process.
 fn own_seconds(test: u32) -> String {
     format!("{}{test}", 10_000_000 + std::process::id())
 }
@@ -156,7 +156,7 @@ async fn a_command_that_fails_is_an_error_or_a_warning() {
     assert_eq!(code(&refused), "ILLEGAL_STATE");
 }
 
-/// Commands that read, write or use what they may not, each with words of what is reported.
+/// Commands that try to read, write or use forbidden resources, each with words of the expected report.
 fn hostile(seconds: &str, port: u16, canary: &Path) -> Vec<(CheckCommand, &'static str)> {
     let connect = format!(
         "use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0) or die \"socket: $!\\n\"; \
@@ -214,7 +214,7 @@ async fn hostile_commands_end_within_their_limits() {
     }
     assert!(!canary.exists(), "{} was written", canary.display());
     listener.set_nonblocking(true).unwrap();
-    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "somebody connected");
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a client connected");
     assert_eq!(processes(&seconds), Vec::<String>::new(), "what commands started has ended");
 }
 

@@ -113,7 +113,7 @@ async fn commands_that_work_on_a_failed_run_fail() {
     assert_eq!(exit, 0, "{started:#}");
     let run = started["result"]["run_id"].as_str().unwrap();
     assert_eq!(scene.drive(run).await["state"], "FAILED");
-    // The run ended before the command continued it: that is no refusal, but it failed.
+    // The run ended before the command continued it: that is not a refusal, but the run failed.
     for command in [&start[..], &["watch", run]] {
         let (exit, shown) = launch(command);
         assert_eq!((exit, &shown["result"]["status"]["state"]), (1, &json!("FAILED")), "{shown:#}");
@@ -127,7 +127,7 @@ async fn commands_that_work_on_a_failed_run_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_site_in_the_configuration_is_told_at_the_start() {
+async fn a_wrong_site_in_the_configuration_is_reported_at_the_start() {
     let home = new_home("launch-wrong-site");
     let file = home.join("config.toml");
     let text = std::fs::read_to_string(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Links to other hosts: those that the site profile lists are asked, and nobody else is.
+//! Links to other hosts: requests go only to the hosts that the site profile lists.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -64,7 +64,7 @@ fn answer(stream: &TcpStream, other: u16, record: &Mutex<Vec<String>>) {
     let _ = write!(stream, "HTTP/1.1 {head}Content-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
-/// What is added to a page, by the slug of the product.
+/// Text added to a page, by the slug of the product.
 static ADDED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
 static LINK_WITH_LINKS: Worker = Worker {
@@ -86,7 +86,7 @@ fn link(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     Ok(output)
 }
 
-/// The usual workers, of which the one that links also adds links.
+/// The usual workers; the one that links also adds links.
 fn table() -> WorkerTable {
     let replaced = |worker: &&'static Worker| if worker.name == LINK { &LINK_WITH_LINKS } else { *worker };
     Box::leak(workers::TABLE.iter().map(replaced).collect::<Vec<_>>().into_boxed_slice())
@@ -106,7 +106,7 @@ async fn report(slug: &str, links: &[String], hosts: Vec<String>) -> Value {
     serde_json::from_str(&scene.artifact(&run, "validation_report.json").await).unwrap()
 }
 
-/// The issues of the gate as code and the end of the link, sorted, but for those that are only told.
+/// Returns the issues of the gate as code and the end of the link, sorted, except those that are only information.
 fn found(report: &Value) -> Vec<(String, String)> {
     let issues = report["issues"].as_array().unwrap().iter();
     let of_gate = issues.filter(|issue| issue["gate"] == "external_links" && issue["severity"] != "info");
@@ -151,11 +151,11 @@ async fn only_listed_hosts_are_asked() {
     ];
     assert_eq!(server.asked(), asked);
     other.set_nonblocking(true).unwrap();
-    assert_eq!(other.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody listed it");
+    assert_eq!(other.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "the host is not listed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_list_nobody_is_asked() {
+async fn without_a_list_no_host_is_asked() {
     let server = Recorder::start(9);
     let links = [format!("http://127.0.0.1:{}/gone", server.port)];
     let unlisted = report("unlisted", &links, Vec::new()).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Scene, blockers, code};
 
-/// Starts a run whose page of docs has two sentences that nobody said, and continues it to its validation.
+/// Starts a run whose page of docs has two sentences without a source, and continues it to its validation.
 async fn faulty(scene: &Scene, slug: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut config = scene.config(slug);
     change(&mut config);

@@ -1,4 +1,4 @@
-//! The log of a run as a stream that goes on until the run ends.
+//! The log of a run as a stream that continues until the run ends.
 
 use std::sync::atomic::Ordering;
 

@@ -56,7 +56,7 @@ impl Watched {
         sqlx::query(AssertSqlSafe(text)).fetch_one(&mut self.raw).await.unwrap().get(0)
     }
 
-    /// What a status says of the pages of a run, as soon as they were compared with the index as it is.
+    /// Returns the freshness of a run's pages in its status, as soon as they were compared with the current index.
     async fn compared(&mut self, run: &str) -> Value {
         let schema = schema(&self.scene.project);
         let text = format!(
@@ -113,7 +113,7 @@ fn places(scene: &Scene, branch: &str) -> Vec<(String, u64)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sentences_that_went_stale_are_told_with_old_and_new_lines() {
+async fn stale_sentences_are_reported_with_old_and_new_lines() {
     let mut watched = Watched::new("launch-watch").await;
     watched.scene.app.start_background();
     let (run, branch) = watched.publish().await;
@@ -159,12 +159,12 @@ async fn the_sentences_that_went_stale_are_told_with_old_and_new_lines() {
     watched.commit().await;
     assert_eq!(watched.compared(&run).await["stale_count"], 0);
 
-    // A long line is shown as far as people read.
+    // A long line is truncated.
     let long = format!("{NEW_LINE} {}", "x".repeat(5_000));
     watched.scene.repository.write("README.md", &README.replace(OLD_LINE, &long));
     watched.commit().await;
     let cut = watched.compared(&run).await;
-    // The sentence that the line ended with goes on now.
+    // The old sentence was the whole line; now the line goes on after it.
     assert!(cut["stale_count"].as_u64() > stale["stale_count"].as_u64(), "{cut:#}");
     assert_eq!(
         (&cut["stale"][0]["text"], &cut["stale"][0]["new"]["truncated"]),
@@ -175,7 +175,7 @@ async fn the_sentences_that_went_stale_are_told_with_old_and_new_lines() {
     watched.scene.repository.write("README.md", README);
     watched.commit().await;
 
-    // What nobody committed says nothing about pages.
+    // Uncommitted changes say nothing about pages.
     watched.scene.repository.write("README.md", &README.replace(OLD_LINE, NEW_LINE));
     watched.scene.index().await;
     assert_eq!(watched.compared(&run).await["stale_count"], 0);
@@ -189,7 +189,7 @@ async fn the_sentences_that_went_stale_are_told_with_old_and_new_lines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_somebody_edited_is_theirs_and_a_newer_run_takes_over() {
+async fn an_edited_page_is_left_to_its_author_and_a_newer_run_takes_over() {
     let mut watched = Watched::new("launch-watch-edited").await;
     watched.scene.app.start_background();
     let (run, branch) = watched.publish().await;
@@ -222,7 +222,7 @@ async fn a_page_that_somebody_edited_is_theirs_and_a_newer_run_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn publishing_tells_what_went_stale_since_the_pages_were_written() {
+async fn publishing_reports_what_went_stale_since_the_pages_were_written() {
     let mut watched = Watched::new("launch-watch-ready").await;
     watched.scene.app.start_background();
     let run = watched.scene.ready_with(golden::config(&watched.scene)).await;
@@ -246,8 +246,8 @@ async fn a_lost_request_is_made_again() {
     let requested = "SELECT count(*) FROM pairofcleats.jobs WHERE kind = 'launch_watch' AND state = 'queued' \
          AND subject = 'watch:docs' AND lane = 'launch:watch:docs'";
     assert_eq!(watched.number(requested).await, 1, "the end of the index run requests a check");
-    assert_eq!(watched.scene.status(&run).await.get("freshness"), None, "nobody made it yet");
-    // What a process leaves that dies before it requests the check.
+    assert_eq!(watched.scene.status(&run).await.get("freshness"), None, "it has not been computed yet");
+    // The state that a process leaves if it dies before it requests the check.
     let lose = "DELETE FROM pairofcleats.jobs WHERE kind = 'launch_watch'";
     sqlx::query(AssertSqlSafe(lose)).execute(&mut watched.raw).await.unwrap();
     watched.scene.app.start_background();
@@ -256,7 +256,7 @@ async fn a_lost_request_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_nobody_watches_cost_nothing() {
+async fn unwatched_pages_cost_nothing() {
     let scene = scene_in(crate::harness::home(), |config| {
         config.launch.sites.iter_mut().for_each(|site| site.watch = false);
     })

@@ -76,7 +76,7 @@ async fn prove(scene: &Scene, run: &str, branch: &str) -> usize {
             let said = claim["text"].as_str().unwrap();
             // Emphasis is left out.
             let is_said = lines.join(" ").replace('*', "").contains(said)
-                // What is filled in: a definition by its name, a licence by its text.
+                // Filled-in sentences: a definition is checked by its name, a licence by its text.
                 || (said.contains("is a function in") && lines[0].contains("def "))
                 || (said.starts_with("The licence of") && cited["path"] == "LICENSE");
             assert!(is_said, "{path}: {line}\n{lines:?}");
@@ -90,7 +90,7 @@ async fn prove(scene: &Scene, run: &str, branch: &str) -> usize {
 async fn a_repository_becomes_a_branch_of_proved_pages() {
     let scene = scene_of_product(WORKERS).await;
     let run = ready(&scene).await;
-    assert!(scene.published().is_empty(), "nothing is published before somebody asks for it");
+    assert!(scene.published().is_empty(), "nothing is published without a request");
     let opened = scene.result("launch_open_pr", &run).await;
     let branch = format!("launch/{run}/shop");
     assert_eq!((&opened["branch"], &opened["state"]), (&json!(branch), &json!("DONE")), "{opened:#}");
@@ -137,7 +137,7 @@ async fn equal_inputs_give_equal_pages() {
     assert_eq!(runs[0], runs[1]);
 }
 
-/// The workers of the program, of which the one that links also damages a page.
+/// The workers of the program; the one that links also damages a page.
 static DAMAGING: WorkerTable = &[
     &scout::WORKER,
     &facts::WORKER,
@@ -159,7 +159,7 @@ static DAMAGING_LINK: Worker = Worker {
     run: damaged,
 };
 
-/// What is wrong with the damaged page, in the order in which it is found.
+/// Faults of the damaged page, in the order in which they are found.
 const FAULTS: [&str; 4] = ["template_token", "wrong_quote", "uncited_line", "dead_link"];
 
 fn damaged(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
@@ -213,7 +213,7 @@ async fn faults_are_fixed_one_by_one_in_one_order() {
     assert_eq!(orders[0], orders[1]);
 }
 
-/// A program that leaves a file behind when somebody runs it.
+/// Writes a program that leaves a file behind when it is run.
 fn canary(path: &Path, trace: &Path) {
     std::fs::write(path, format!("#!/bin/sh\ntouch '{}'\ncat\n", trace.display())).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -240,7 +240,7 @@ async fn a_hostile_repository_stays_data() {
     symlink("/etc/passwd", repository.path().join("docs/passwd.md")).unwrap();
     symlink("../..", repository.path().join("docs/up")).unwrap();
     commit_all(repository.path());
-    // From now on, git would run the program if anybody let it read the files.
+    // From now on, git would run the program if a caller let it read the files.
     let command = program.to_str().unwrap();
     for key in ["filter.canary.clean", "filter.canary.smudge", "diff.canary.textconv", "core.fsmonitor"] {
         git(repository.path(), &["config", key, command]);

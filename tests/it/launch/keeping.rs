@@ -1,4 +1,4 @@
-//! How long runs are kept, and that they move with their project.
+//! The retention of runs; and runs move with their project.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::harness::{home, result};
 
 /// Names the run that the process below advances: home, project, site, run.
 const CHILD: &str = "PAIROFCLEATS_TEST_LAUNCH_RUN";
-/// What separates them.
+/// Separator between these names.
 const SEPARATOR: char = '\u{1f}';
 /// Most deaths of a run; it has fewer steps.
 const STEPS_MAX: usize = 80;
@@ -72,8 +72,8 @@ pub(super) async fn artifacts(scene: &Scene, run: &str) -> BTreeMap<String, Valu
     artifacts
 }
 
-/// Kills a new run at a failpoint, ends it in this process, and compares it with one that nobody killed. False if the run ended before
-/// it reached the failpoint.
+/// Kills a new run at a failpoint, completes it in this process, and compares it with an uninterrupted one. Returns `false` if the run
+/// ended before it reached the failpoint.
 async fn killed_at(scene: &Scene, failpoint: &str, uninterrupted: &BTreeMap<String, Value>) -> bool {
     let run = scene.start("faulty").await;
     let output = advance_elsewhere(scene, &run, Some(failpoint)).await;

@@ -1,4 +1,4 @@
-//! Which tool is legal in which state, and what the others are told.
+//! Tools that are legal in each state, and the answers of the others.
 
 use launch::legality::{Legality, RunTool};
 use launch::state::RunState;
@@ -62,7 +62,7 @@ async fn every_tool_in_every_state_that_does_not_allow_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_run_allows_is_told_and_true() {
+async fn the_next_tools_in_a_status_are_accurate() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
     let run = scene.start("faulty").await;
     let mut states = Vec::new();
@@ -111,7 +111,7 @@ async fn a_call_while_a_job_works_may_be_repeated() {
     let done = working.await.unwrap();
     assert_eq!(done["result"]["status"]["state"], "PLAN_READY", "{done:#}");
     let refused = scene.error("launch_validate", &run).await;
-    assert_eq!(refused["retryable"], false, "nobody advances the run any more: {refused:#}");
+    assert_eq!(refused["retryable"], false, "the run is no longer being advanced: {refused:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

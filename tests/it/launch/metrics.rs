@@ -1,4 +1,4 @@
-//! What the metrics say of runs, and what `doctor` says of their sites.
+//! Metrics of runs, and `doctor` on their sites.
 
 use serde_json::Value;
 

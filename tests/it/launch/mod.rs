@@ -46,7 +46,7 @@ use crate::harness::{
 };
 use crate::models::wait_for;
 
-/// What the README of the product says: one claim a line.
+/// The README of the product: one claim a line.
 pub(crate) const README: &str = "Counts coins in a drawer.\nKeeps a list of sales.\n";
 /// A page that was there before.
 const OLD_PAGE: &str = "content/docs/old.md";
@@ -257,7 +257,7 @@ impl Scene {
         read["artifact"]["content"].as_str().unwrap().to_owned()
     }
 
-    /// What git prints about the site.
+    /// Runs git in the site and returns the output.
     pub(crate) fn site_git(&self, arguments: &[&str]) -> String {
         git_output(self.site.path(), arguments)
     }

@@ -31,7 +31,7 @@ async fn nothing_is_read_of_another_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_that_nobody_committed_are_no_evidence() {
+async fn uncommitted_edits_are_not_evidence() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
     scene.repository.write("README.md", &format!("{README}Flies to the moon.\n"));
     scene.index().await;

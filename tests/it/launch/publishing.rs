@@ -14,7 +14,7 @@ use crate::harness::{commit_all, git};
 async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    assert!(scene.published().is_empty(), "nothing is published before somebody asks for it");
+    assert!(scene.published().is_empty(), "nothing is published without a request");
     let opened = scene.result("launch_open_pr", &run).await;
     let branch = format!("launch/{run}/shop");
     assert_eq!((&opened["branch"], &opened["state"]), (&json!(branch), &json!("DONE")), "{opened:#}");
@@ -77,12 +77,12 @@ async fn a_branch_that_an_earlier_attempt_left_is_used() {
     let run = scene.ready("shop").await;
     let opened = scene.result("launch_open_pr", &run).await;
     let branch = opened["branch"].as_str().unwrap();
-    // What a process leaves that dies after it made the branch of another run with the same pages.
+    // The state that a process leaves if it dies after it made the branch of another run with the same pages.
     let other = scene.ready("shop").await;
     git(scene.site.path(), &["branch", &format!("launch/{other}/shop"), branch]);
     let reused = scene.result("launch_open_pr", &other).await;
     assert_eq!(reused["commit_sha"], opened["commit_sha"], "{reused:#}");
-    // A branch with another content is somebody else's.
+    // A branch with different content is not ours.
     let third = scene.ready("shop").await;
     git(scene.site.path(), &["branch", &format!("launch/{third}/shop"), "main"]);
     let refused = scene.error("launch_open_pr", &third).await;
@@ -97,7 +97,7 @@ async fn a_branch_that_an_earlier_attempt_left_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_branch_in_the_way_is_told() {
+async fn a_conflicting_branch_is_reported() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
     for is_packed in [false, true] {
@@ -244,10 +244,10 @@ async fn a_published_run_is_checked_again_without_a_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_objects_of_the_site_are_told() {
+async fn missing_objects_of_the_site_are_reported() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    // What nothing refers to may be removed at any time.
+    // Objects without a reference may be removed at any time.
     git(scene.site.path(), &["prune", "--expire", "now"]);
     for tool in ["launch_validate", "launch_open_pr"] {
         // A report of unchanged inputs is not made again, so the site has to look changed.

@@ -1,4 +1,4 @@
-//! Runs that nobody advances any more go on, as far as nobody has to decide anything.
+//! Runs abandoned by their callers continue until they need a decision.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ async fn a_repeated_start_has_the_run_go_on() {
     };
     let first = start().await;
     let run = first["run_id"].as_str().unwrap();
-    // What a process leaves that dies after it wrote the run.
+    // The state that a process leaves if it dies after it wrote the run.
     execute_sql(&format!("DELETE FROM pairofcleats.jobs WHERE subject = '{run}'")).await;
     let again = start().await;
     assert_eq!((&again["run_id"], &again["existing"]), (&first["run_id"], &json!(true)), "{again:#}");
@@ -54,7 +54,7 @@ async fn a_server_continues_what_was_lost_and_passes_over_what_is_broken() {
     scene.app.wait_stopped().await;
 }
 
-/// Fixes an issue, as soon as nobody else works on the run.
+/// Fixes an issue as soon as no other worker holds the run.
 async fn fix(scene: &Scene, run: &str) -> Value {
     let started = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! Workers that write two small pages from the README of the product. What the product's slug contains decides what goes wrong:
+//! Workers that write two small pages from the README of the product. The product's slug selects what goes wrong:
 //!
-//! - `faulty`: the page of docs has two sentences that nobody said;
-//! - `twisted`: so has it, and the fixer leaves a token of a template in place of each;
-//! - `stubborn`: so has it, and the fixer changes nothing;
+//! - `faulty`: the page of docs has two sentences without a source;
+//! - `twisted`: the same, and the fixer replaces each with a token of a template;
+//! - `stubborn`: the same, and the fixer changes nothing;
 //! - `loose`: a page lies outside the allowed paths;
 //! - `slow`: the plan takes until [`finish_plan`];
 //! - `broken`: the plan fails;
@@ -82,7 +82,7 @@ static SLOW_PLANS: Mutex<SlowPlans> =
     Mutex::new(SlowPlans { begun: BTreeSet::new(), released: BTreeSet::new() });
 static RELEASED: Condvar = Condvar::new();
 
-/// Whether the plan of a slow product is being made. The worker has read the index then.
+/// Checks whether the plan of a slow product is being made. The worker has read the index by then.
 pub(crate) fn is_planning(slug: &str) -> bool {
     SLOW_PLANS.lock().unwrap().begun.contains(slug)
 }

@@ -1,4 +1,4 @@
-//! What users of other tools complain about, each as a test.
+//! Complaints of users of other tools, each as a test.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn a_call_on_an_unknown_receiver_is_no_use_of_a_method_of_that_name() {
     .await;
     let callers = graph.places("Store.get", "callers").await;
     assert_eq!(callers, ["known.py:5 use", "store.py:6 Store.save"]);
-    // What only has the name is counted apart, and listed only on request.
+    // Uses that match only by name are counted separately, and listed only on request.
     let save = graph.navigate(json!({ "symbol": "Store.save", "relation": "callers" })).await;
     assert_eq!(save["total"], 0, "{save:#}");
     assert_eq!(save["unresolved"], json!({ "total": 1, "candidates": 1 }), "{save:#}");
@@ -295,7 +295,7 @@ async fn a_field_is_said_to_be_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_alone_is_told_to_need_a_line_or_a_name() {
+async fn a_path_alone_needs_a_line_or_a_name() {
     let graph = Graph::new(
         "path",
         &[

@@ -1,4 +1,4 @@
-//! Fields that are no definitions of their own: where they are declared is known, and their names.
+//! Fields that are not separate definitions: their names and the places of their declarations are known.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn fields_of_one_name_are_candidates() {
     let found = graph.navigate(definition("RoutePath")).await;
     assert_eq!(candidates(&found), both, "{found:#}");
     assert!(found["candidates"][0]["uses"].is_null(), "uses are not followed: {found:#}");
-    // A use tells only the name.
+    // A use shows only the name.
     let envelope = graph.ask(definition("mux.go:4:4")).await;
     assert_eq!(candidates(&envelope["result"]), both, "{envelope:#}");
     assert_eq!(envelope["_meta"]["warnings"][0]["code"], "not_resolved", "{envelope:#}");
@@ -90,7 +90,7 @@ async fn a_field_comes_before_what_only_has_its_letters() {
             );
         }
     }
-    // What has a definition in its own spelling is that.
+    // A name with a definition in its exact spelling means that definition.
     for (symbol, file) in [("$name", "s.ts"), ("item", "item.ts")] {
         let found = graph.navigate(json!({ "symbol": symbol })).await;
         assert_eq!(found["symbol"]["file"], file, "{found:#}");

@@ -34,7 +34,7 @@ async fn a_type_implements_the_interfaces_that_its_methods_satisfy() {
     ];
     let graph = Graph::new("satisfied", &files).await;
     for (symbol, relation, expected) in [
-        // The methods of a type stand in several files, have pointers as receivers, or are those of an embedded type. Types of
+        // The methods of a type are in several files, have pointers as receivers, or are those of an embedded type. Types of
         // which a method is missing, or has another number of results, are none.
         ("Shape", "implementations", &["1 Circle", "1 NamedShape", "1 Square"][..]),
         ("NamedShape", "implementations", &["1 Circle"]),
@@ -140,7 +140,7 @@ async fn what_is_embedded_from_elsewhere_makes_implementations_less_certain() {
         assert_eq!(warning["code"], code, "{symbol}: {envelope:#}");
         assert!(warning["message"].as_str().unwrap().contains(part), "{symbol}: {envelope:#}");
     }
-    // What has the methods that are known is told apart, and listed on request.
+    // Types that have only the known methods are marked as such, and listed on request.
     let found = graph.navigate(json!({ "symbol": "Body", "relation": "implementations" })).await;
     assert_eq!(found["unresolved"], json!({ "total": 1 }), "{found:#}");
     let by_name = json!({ "symbol": "Body", "relation": "implementations", "certainty": "name" });
@@ -148,7 +148,7 @@ async fn what_is_embedded_from_elsewhere_makes_implementations_less_certain() {
     assert_eq!(places(&by_name["unresolved"]["files"]), ["a.go:13 File"], "{by_name:#}");
     let place = &by_name["unresolved"]["files"][0]["places"][0];
     assert_eq!((&place["certainty"], &by_name["total"]), (&json!("name"), &json!(0)), "{by_name:#}");
-    // What a change of a method reaches is not known either.
+    // The impact of a change to a method is not known either.
     let impact = graph.relation("Body.Shut", "impact").await;
     assert_eq!(impact["result"]["unresolved"]["total"], 1, "{impact:#}");
     assert_eq!(impact["_meta"]["warnings"][0]["code"], "implementations_not_declared", "{impact:#}");
@@ -173,7 +173,7 @@ async fn a_method_concerns_who_calls_what_it_implements() {
         let found = graph.navigate(json!({ "symbol": symbol, "relation": "impact" })).await;
         assert_eq!(steps(&found), expected, "{symbol}: {found:#}");
     }
-    // Whose calls are asked for is not called by what implements it.
+    // With `kind: call`, implementations of the method do not count as its callers.
     let calls = json!({ "symbol": "Mux.Route", "relation": "impact", "kind": "call" });
     assert_eq!(steps(&graph.navigate(calls).await), ["1 start"]);
 }

@@ -81,7 +81,7 @@ async fn uses_of_operators_are_recorded_in_haskell() {
     let envelope = graph.ask(json!({ "symbol": "><", "relation": "callers" })).await;
     assert!(!warns(&envelope), "{envelope:#}");
     let found = &envelope["result"];
-    // What `inner` defines for itself is another operator.
+    // The operator that `inner` defines for itself is another one.
     let expected =
         ["src/Ops.hs:6 between", "src/Ops.hs:8 before", "src/Ops.hs:10 sections", "src/Ops.hs:10 sections"];
     assert_eq!(places(&found["files"]), expected, "{found:#}");

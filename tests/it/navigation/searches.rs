@@ -35,7 +35,7 @@ async fn filters_pass_resolved_edges_and_names_where_nothing_is_resolved() {
         ("calls:get", &["use.py"][..]),
         ("calls:Store.get", &["use.py"]),
         ("calls:\"store.py:get\"", &["use.py"]),
-        // Calls of what an import names otherwise.
+        // Calls of a name that an import renames.
         ("calls:Store", &["use.py"]),
         ("NOT calls:get lang:python", &["guess.py", "store.py"]),
         ("calls:sleep", &["guess.py"]),

@@ -63,7 +63,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is asked, and the place of its definition.
+/// Queries, each with the place of its definition.
 const EXACT: &[(&str, &str)] = &[
     ("fetch", "lib/repo.ex:2"),
     ("fetch!", "lib/repo.ex:4"),
@@ -156,7 +156,7 @@ const EXACT: &[(&str, &str)] = &[
     ("gro\u{308}\u{df}e", "src/area.py:1"),
 ];
 
-/// What is asked and nothing is called, what is answered instead, and the place of its definition.
+/// Queries that match no name exactly, each with the name that is answered instead, and the place of its definition.
 const OTHER: &[(&str, &str, &str)] = &[
     ("only", "only!", "lib/repo.ex:6"),
     ("Repo.load!", "load", "lib/repo.ex:8"),
@@ -270,7 +270,7 @@ async fn a_search_for_a_name_has_the_spelling_that_was_asked_first() {
             wrong.push(format!("{asked}: {found} instead of {expected}, {said:?}"));
         }
     }
-    // A question is no name, and its mark belongs to none.
+    // A question is not a name, and its punctuation is not part of one.
     for question in ["where is fetch?", "where is save?", "how is a user saved!"] {
         let query = json!({ "query": question, "project_id": graph.project });
         let envelope = call(&graph.app, "search", query).await;

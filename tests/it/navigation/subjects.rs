@@ -1,4 +1,4 @@
-//! How a symbol may be named, and what is refused.
+//! Ways to name a symbol, and names that are refused.
 
 use serde_json::{Value, json};
 

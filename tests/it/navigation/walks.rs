@@ -71,7 +71,7 @@ async fn types_and_methods_have_bases_and_what_derives_from_them() {
     assert_eq!((&places[1]["via"], &places[1]["at"]), (&json!("Square"), &json!([14])), "{found:#}");
     let found = graph.navigate(json!({ "symbol": "Shape.area", "relation": "implementations" })).await;
     assert_eq!(steps(&found), ["1 Square.area", "2 Tile.area"], "{found:#}");
-    // Who changes what overrides a method may change what calls the method.
+    // A change to an override may affect the callers of the overridden method.
     let found = graph.navigate(json!({ "symbol": "Square.area", "relation": "impact" })).await;
     assert_eq!(steps(&found), ["1 Shape.area", "1 Tile.area", "1 draw"], "{found:#}");
 }

@@ -16,7 +16,7 @@ const SCORE_ERROR_MAX: f64 = 0.000_11;
 /// Minimum share of the ten best lexical hits of Postgres that FTS5 finds as well, on average over [`QUERIES`].
 const FTS_OVERLAP_MIN: f64 = 0.5;
 
-/// What hits say of edges between definitions, which a portable file does not carry: it knows names only.
+/// Fields of hits about edges between definitions. A portable file has no edges: it knows names only.
 const OF_EDGES: &[&str] = &["calledBy", "callers", "callees", "mayBeCalledBy"];
 
 /// Hits without their scores, and without what only edges tell.
@@ -35,7 +35,7 @@ fn scores(answer: &Value) -> Vec<f64> {
     answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect()
 }
 
-/// What differs between the two answers, if anything.
+/// Describes the difference between the two answers, if any.
 fn difference(postgres: &Value, file: &Value) -> Option<String> {
     if file["backend"] != "sqlite" || postgres["backend"] != "postgres" {
         return Some(format!("backends {} and {}", postgres["backend"], file["backend"]));

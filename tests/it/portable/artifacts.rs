@@ -148,7 +148,7 @@ async fn a_run_refreshes_the_file_on_request() {
     assert_eq!(second["sqlite"]["incremental"], true, "{second:#}");
     let arguments = json!({ "query": "count_coins", "backend": "sqlite", "project_id": project });
     assert_eq!(hit_files(&result(&app(), "search", arguments).await)[0], "c.py");
-    // A job that nobody waits for refreshes it as well.
+    // A job without a waiting caller refreshes it as well.
     repository.write("d.py", &COINS.replace("coins", "notes"));
     let job = json!({ "repoPath": repository.root(), "project_id": project, "sqlite": true, "wait": false });
     result(&app(), "build_index", job).await;

@@ -1,4 +1,4 @@
-//! Artifacts of commits: written once by `index --write-artifact`, taken by everybody with `index --use-artifacts`.
+//! Artifacts of commits: written once by `index --write-artifact`, reused by all with `index --use-artifacts`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ const COINS: &str = "def count_coins(drawer):\n    return sum(drawer)\n";
 struct Shop(TempDir);
 
 impl Shop {
-    /// Two files, each of which is one text, in the first commit.
+    /// Makes a repository with two files in its first commit; each file is a single text.
     fn new() -> Self {
         let shop = Self(tempfile::tempdir().unwrap());
         shop.write("a.py", SESSION);
@@ -176,7 +176,7 @@ fn a_later_commit_embeds_only_what_changed() {
 fn the_artifact_nearest_to_head_is_read_first() {
     let (shop, toys) = (Shop::new(), Shop::new());
     let out = shop.out();
-    // The artifact of a repository, under a name that tells nothing.
+    // The artifact of a repository, under a name that reveals nothing.
     let write = |root: &str, name: &str| {
         let written = index(root, &project("artifact-writer"), &["--write-artifact", &out]);
         let path = written["artifact"]["path"].as_str().unwrap().to_owned();
@@ -409,13 +409,13 @@ async fn a_hostile_artifact_gives_vectors_at_most() {
     let note = format!("The artifact shop-{head}.sqlite was skipped. Its checksum is another one.");
     assert_eq!(report["notes"], json!([note]), "{report:#}");
 
-    // Whoever can change the file can change its checksum as well.
+    // An attacker who can change the file can change its checksum as well.
     std::fs::remove_file(format!("{}.sha256", file.display())).unwrap();
     let id = project("artifact-deceived");
     let report = index(&root, &id, &["--use-artifacts", &out])["report"].take();
     let name = format!("shop-{head}.sqlite");
     let used = json!([{ "file": name, "dirty": false, "relation": "repository", "vectors": 2 }]);
-    assert_eq!(report["restoredArtifacts"]["used"], used, "what is no commit is none: {report:#}");
+    assert_eq!(report["restoredArtifacts"]["used"], used, "it is not a commit: {report:#}");
     let search = async |query: &str| {
         let arguments = json!({ "query": query, "project_id": id, "ann": false });
         hit_files(&result(&app(), "search", arguments).await)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
-/// How many diffs a failure shows. After an update, `git diff` shows all.
+/// The number of diffs that a failure shows. After an update, `git diff` shows all.
 const SHOWN_MAX: usize = 12;
 
 /// A folder of golden files, and the differences found so far.

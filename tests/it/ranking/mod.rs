@@ -21,10 +21,10 @@ use self::queries::Query;
 use self::summary::Summary;
 use crate::harness::{Repository, app_with_model_and, project, result};
 
-/// How many hits are compared to tell a near tie from a change. Only these can trade places with the ten on the page.
+/// The number of hits compared to distinguish a near tie from a change. Only these can trade places with the ten on the page.
 const COMPARED_HITS: usize = 50;
 
-/// How the queries are searched.
+/// A way to search the queries.
 struct Setting {
     /// The folder of its golden files.
     name: &'static str,

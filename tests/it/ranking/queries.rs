@@ -38,7 +38,7 @@ pub(super) struct Query {
     targets: Vec<Target>,
 }
 
-/// What a hit must be: in this file and, with a line, containing that line.
+/// The expected place of a hit: in this file and, if there is a line, containing that line.
 struct Target {
     file: String,
     line: Option<u64>,

@@ -145,8 +145,8 @@ fn a_run_is_continued_by_its_address() {
         .unwrap();
     let stderr = String::from_utf8_lossy(&called.stderr);
     assert!(called.status.success(), "{stderr}{}", String::from_utf8_lossy(&called.stdout));
-    let told = format!("`pairofcleats index {}` shows its progress", shop.address());
-    assert!(stderr.contains(&told), "{stderr}");
+    let hint = format!("`pairofcleats index {}` shows its progress", shop.address());
+    assert!(stderr.contains(&hint), "{stderr}");
     let status = || run_json(&home, &["call", "index_status"]).1["result"].take();
     wait_until("the vectors", || status()["repositories"][0]["state"] == "ready");
     let status = status();
@@ -223,10 +223,10 @@ async fn a_folder_of_an_indexed_repository_is_indexed_with_a_warning() {
         assert_eq!(answer["ok"], true, "{answer:#}");
         let warnings = answer["_meta"]["warnings"].as_array().cloned().unwrap_or_default();
         let warning = warnings.iter().find(|warning| warning["code"] == "repositories_overlap");
-        let told = warning.map(|warning| warning["message"].as_str().unwrap());
+        let text = warning.map(|warning| warning["message"].as_str().unwrap());
         match message {
-            Some(message) => assert!(told.is_some_and(|told| told.starts_with(message)), "{answer:#}"),
-            None => assert_eq!(told, None),
+            Some(message) => assert!(text.is_some_and(|text| text.starts_with(message)), "{answer:#}"),
+            None => assert_eq!(text, None),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is indexed of an address is what would be indexed of a clone; later runs read only what changed.
+//! Indexing an address gives the same result as indexing a clone; later runs read only what changed.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ async fn a_commit_is_indexed_like_its_checkout() {
     let (ours, theirs) = (project("fetched"), project("cloned"));
     let report = index(&app, &ours, &repository.url()).await;
     assert_eq!(report["repository"], "shop");
-    // What git tracks is indexed, also where `.gitignore` names it.
+    // Tracked files are indexed, even if `.gitignore` names them.
     assert_eq!(report["filesChanged"], 5, "{report:#}");
 
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ async fn files_are_shown_as_they_were_indexed() {
     let show = json!({ "path": "src/till.py", "project_id": id });
     let before = result(&app, "show_file", show.clone()).await;
     assert!(before.to_string().contains("return sum(coins)"), "{before:#}");
-    // What the host has meanwhile is not shown with the lines of what was indexed.
+    // Newer content of the host is not shown with the lines of the indexed content.
     repository.commit(&[("src/till.py", "# changed\n")], "Change");
     assert_eq!(result(&app, "show_file", show.clone()).await, before);
     assert_ne!(before["changedSinceIndexed"], true);
@@ -197,7 +197,7 @@ async fn folders_of_a_repository_are_repositories_of_their_own() {
     assert_eq!(crate::harness::error(&app, "build_index", missing).await["code"], "NOT_FOUND");
 }
 
-/// Whether the only things in the folder of mirrors are bare repositories and locks.
+/// Checks whether the folder of mirrors contains nothing but bare repositories and locks.
 fn mirror_has_no_work_tree(mirrors: &Path) -> bool {
     let output = Command::new("find").arg(mirrors).args(["-name", "*.py"]).output().unwrap();
     mirrors.is_dir() && output.stdout.is_empty()

@@ -38,7 +38,7 @@ pub(crate) async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec
     files
 }
 
-/// A small repository with code, prose, an ignore file and a folder of somebody else's code.
+/// A small repository with code, prose, an ignore file and a folder of third-party code.
 pub(crate) const FILES: &[(&str, &str)] = &[
     ("src/till.py", "def count_drawer(coins):\n    return sum(coins)\n"),
     ("src/shop.py", "from till import count_drawer\n\n\ndef close(coins):\n    return count_drawer(coins)\n"),

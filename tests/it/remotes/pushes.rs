@@ -1,4 +1,4 @@
-//! A host says that somebody pushed: the repository is fetched and searchable within seconds.
+//! A host reports a push: the repository is fetched and searchable within seconds.
 
 use std::time::Duration;
 
@@ -199,7 +199,7 @@ async fn slow_repositories_of_one_tenant_do_not_keep_the_push_of_another_waiting
     server.app.shutdown.cancel();
 }
 
-/// Tells the server of a push, as the host of a repository would.
+/// Notifies the server of a push, as the host of a repository would.
 async fn push(server: &TestServer, url: &str) {
     let body = json!({ "url": url }).to_string();
     let (status, answer) = send(server, &body, &[("x-hub-signature-256", &signature(&body))]).await;

@@ -88,7 +88,7 @@ impl Shop {
         found_files(&self.search(query).await)
     }
 
-    /// Whether a search finds a word, with further conditions.
+    /// Checks whether a search finds a word, with further conditions.
     async fn finds(&self, word: &str, conditions: &str) -> bool {
         !self.hits(&format!("\"{word}\" {conditions}")).await.is_empty()
     }

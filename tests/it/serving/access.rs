@@ -191,7 +191,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
         }
         // `check_status` also reports on the server. It leaves the project out if the caller has none of this id.
         let hidden_outcome = if tool == "check_status" { "ok" } else { "NO_INDEX" };
-        // Writers learn that a project is not theirs; whether it exists, nobody learns.
+        // Writers learn that a project is not theirs, but not whether it exists.
         let writes = curate || tool.starts_with("usage_track");
         let if_allowed = |may: bool, outcome| if may { outcome } else { "FORBIDDEN" };
         let table = [

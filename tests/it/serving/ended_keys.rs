@@ -26,7 +26,7 @@ async fn start() -> TestServer {
     .await
 }
 
-/// What is left of a stream that ends.
+/// Reads the rest of a stream that ends.
 async fn rest(stream: Response) -> String {
     tokio::time::timeout(PATIENCE, stream.text()).await.expect("the stream stayed open").unwrap()
 }
@@ -63,7 +63,7 @@ async fn streams_of_mcp_end_with_their_key() {
     for stream in [stream, legacy, answer] {
         assert!(!rest(stream).await.contains("\"result\""));
     }
-    // The stream of another key goes on: it sends comments now and then, and does not end.
+    // The stream of another key continues: it sends comments from time to time, and does not end.
     let more = tokio::time::timeout(Duration::from_secs(1), async {
         while stays.chunk().await.unwrap().is_some() {}
     });

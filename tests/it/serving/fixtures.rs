@@ -14,7 +14,7 @@ use tenancy::Scope;
 /// Running calls of [`WAITS`], by the `tag` argument.
 static WAITING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
 
-/// How many calls of the tool `waits` with this tag run.
+/// Returns the number of running calls of the tool `waits` with this tag.
 pub(crate) fn waiting(tag: &str) -> usize {
     WAITING.lock().unwrap().as_ref().and_then(|running| running.get(tag)).copied().unwrap_or(0)
 }

@@ -11,7 +11,7 @@ pub(super) const TOKEN: &str = "form_token";
 /// The field of a form that is carried out once.
 pub(super) const ONCE: &str = "once";
 
-/// Somebody at a browser.
+/// A person at a browser.
 pub(super) struct Visitor<'a> {
     server: &'a TestServer,
     cookie: String,
@@ -25,12 +25,12 @@ pub(super) struct Sent {
 }
 
 impl<'a> Visitor<'a> {
-    /// Somebody who has not signed in.
+    /// Makes a visitor who has not signed in.
     pub(super) fn without_key(server: &'a TestServer) -> Self {
         Self { server, cookie: String::new() }
     }
 
-    /// Somebody who has signed in.
+    /// Makes a visitor who has signed in.
     pub(super) async fn signed_in(server: &'a TestServer, key: &str) -> Self {
         let response = sign_in(server, key, "/").await;
         let cookie = response.headers()[header::SET_COOKIE].to_str().unwrap();

@@ -43,7 +43,7 @@ async fn read_first_bytes(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&buffer[..read]).into_owned()
 }
 
-/// How many connections were refused or closed for this reason, by the server's metrics.
+/// Returns the number of connections that were refused or closed for this reason, by the server's metrics.
 fn connections_ended(server: &TestServer, reason: &str) -> u64 {
     let line = format!("pairofcleats_http_connections_ended_total{{reason=\"{reason}\"}} ");
     let text = server.app.metrics_text();

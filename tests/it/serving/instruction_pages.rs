@@ -19,10 +19,10 @@ use crate::harness::{app_with, app_with_model_and, project, result};
 use crate::instructions::{allow_writes, entry, import, sha256sum, wait_until_indexed};
 use crate::upkeep::{execute_sql, schema};
 
-/// A text that becomes markup or script where somebody forgets to escape it.
+/// A text that becomes markup or script if a page does not escape it.
 const HOSTILE: &str = "</textarea></pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
 
-/// A catalog with gates, criteria and two entries, of which one was used.
+/// Makes a catalog with gates, criteria and two entries, and records a use of one.
 async fn catalog(app: &Arc<App>, project: &str) -> Value {
     let mut critical = entry("errors", "Say what failed and what to do.");
     (critical["requirement"], critical["rationale"]) = ("critical".into(), "Users read them.".into());
@@ -363,7 +363,7 @@ async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server(
     assert_eq!(list().await, 2);
     server.stop().await;
 
-    // Where the operator allows no writes, the page says so.
+    // If the operator does not allow writes, the page says so.
     let closed = TestServer::over(
         app_with(|config| (config.server.port, config.instructions.mutation) = (0, false)),
         Toolbox::standard(),
@@ -415,7 +415,7 @@ async fn only_those_who_may_read_the_catalog_see_it_and_its_link() {
     assert!(!reader.get(&entry).await.1.contains("Remove this entry"));
     assert!(curator.get(&entry).await.1.contains("Remove this entry"));
 
-    // A catalog of another project is one that nobody has.
+    // A catalog of another project looks like one that does not exist.
     for (path, of_absent) in addresses(&theirs).iter().zip(addresses(&absent)) {
         let (status, html) = reader.get(path).await;
         let (absent_status, absent_html) = reader.get(&of_absent).await;

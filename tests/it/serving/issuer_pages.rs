@@ -62,7 +62,7 @@ impl Cookies {
         response
     }
 
-    /// Follows redirects until there is none, or one leads to `until`, which is returned unvisited.
+    /// Follows redirects to the end, or to one that leads to `until`, which is returned unvisited.
     async fn follow(&mut self, url: &str, until: &str) -> Url {
         let mut url = Url::parse(url).unwrap();
         for _ in 0..20 {
@@ -94,7 +94,7 @@ async fn server_with(issuer: &mut Issuer) -> TestServer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_signs_in_at_the_issuer_and_sees_their_project() {
+async fn a_user_signs_in_at_the_issuer_and_sees_their_project() {
     let id = project("issuer");
     let mut issuer = Issuer::start(&id).await;
     let server = server_with(&mut issuer).await;
@@ -129,7 +129,7 @@ async fn somebody_signs_in_at_the_issuer_and_sees_their_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_for_another_attempt_signs_nobody_in() {
+async fn an_answer_for_another_attempt_does_not_sign_in() {
     let mut issuer = Issuer::start("issuer-none").await;
     let server = server_with(&mut issuer).await;
     let begin = server.url_of("/sign-in/issuer?next=%2F%2Fevil.example%2F");
@@ -159,7 +159,7 @@ async fn an_answer_for_another_attempt_signs_nobody_in() {
     }
     let mut without_cookie = Cookies::default();
     assert_eq!(without_cookie.get(&back).await.status(), StatusCode::UNAUTHORIZED);
-    // What the browser came from is never another host.
+    // The address to return to is never on another host.
     let signed_in = ours.get(&back).await;
     assert_eq!(
         (signed_in.status(), signed_in.headers()[header::LOCATION].to_str().unwrap()),
@@ -169,7 +169,7 @@ async fn an_answer_for_another_attempt_signs_nobody_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_an_issuer_offers_none_and_one_that_is_away_is_told() {
+async fn a_server_without_an_issuer_offers_no_sign_in_and_an_unreachable_issuer_is_reported() {
     let server = TestServer::start(|config| config.access.required = Required::Always).await;
     let html = browser().get(server.url_of("/sign-in")).send().await.unwrap().text().await.unwrap();
     assert!(!html.contains("/sign-in/issuer"), "{html}");
@@ -179,10 +179,10 @@ async fn a_server_without_an_issuer_offers_none_and_one_that_is_away_is_told() {
     );
     server.stop().await;
 
-    let nobody = crate::loopback::refusing_url().await;
+    let refusing = crate::loopback::refusing_url().await;
     let server = TestServer::start(|config| {
         config.access.required = Required::Always;
-        config.oauth.issuer = Some(nobody);
+        config.oauth.issuer = Some(refusing);
         config.oauth.audience = Some(AUDIENCE.to_owned());
         config.oauth.client_id = Some("pages".to_owned());
     })

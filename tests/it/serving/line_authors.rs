@@ -1,4 +1,4 @@
-//! Who wrote the lines of a file, on its page: line by line, as of the last run, and nobody where that is not known.
+//! The authors of the lines of a file, on its page: line by line, as of the last run, and omitted if they are not known.
 
 use history::FoundRepository;
 use reqwest::StatusCode;
@@ -68,7 +68,7 @@ impl Till {
     }
 }
 
-/// The column of a page: the line that each label is beside, and the author, or what stands there instead.
+/// The column of a page: the line beside each label, and the author, or the text in its place.
 fn column(html: &str) -> Vec<(u32, &str)> {
     let labels = html.split("<span class=\"by\"").skip(1);
     let column = labels.map(|label| {

@@ -99,7 +99,7 @@ fn the_document_is_valid() {
 
 #[test]
 fn every_route_is_in_the_document() {
-    let source = fs::read_to_string(Path::new(SOURCE).join("src/surfaces/http/routes.rs")).unwrap();
+    let source = fs::read_to_string(Path::new(SOURCE).join("crates/surfaces/src/http/routes.rs")).unwrap();
     let rows = source.split("        path: \"").skip(1);
     let routes: BTreeSet<&str> = rows.map(|row| row.split('"').next().unwrap()).collect();
     assert!(routes.len() > 8, "the routes were not found in the source: {routes:?}");

@@ -58,7 +58,7 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
     let (_, html) = visitor.get(KEYS).await;
     assert!(html.contains("agent of ann") && !html.contains(&key), "{html}");
 
-    // What cannot be granted, or is not filled in, is refused, and what was typed stays.
+    // A form with a scope that cannot be granted, or with an empty field, is refused, and keeps its input.
     for (fields, said) in [
         (
             &[("name", "b"), ("all_projects", "1"), ("scope_triage", "1"), ("expires", "30d")][..],
@@ -439,12 +439,12 @@ async fn a_file_has_its_text_its_risks_and_a_drawing_of_its_symbols() {
     let (status, found) = page(&server, &similar).await;
     assert_eq!(status, StatusCode::OK, "{similar}");
     assert!(found.contains("src/run.py") && link(&found, "similar").contains("q=chunk%3A"), "{found}");
-    assert!(!html.contains("Permalink") && !html.contains("written by"), "no commit, nobody: {html}");
+    assert!(!html.contains("Permalink") && !html.contains("written by"), "no commit, no author: {html}");
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_say_who_wrote_a_symbol_and_of_which_commit_a_link_is() {
+async fn pages_show_the_author_of_a_symbol_and_the_commit_of_a_link() {
     let server = TestServer::start(|_| {}).await;
     let (id, repository) = (project("page-commit"), repository());
     let commit = |message: &str| {

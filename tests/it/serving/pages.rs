@@ -16,7 +16,7 @@ use super::{TestServer, send_json};
 use crate::blocked_embedder::BlockedEmbedder;
 use crate::harness::{Repository, app_without_embedder, http, project, result};
 
-/// A text that becomes markup or script where somebody forgets to escape it.
+/// A text that becomes markup or script if a page does not escape it.
 const HOSTILE: &str = "</pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
 
 fn repository() -> Repository {
@@ -231,7 +231,7 @@ async fn the_outline_lists_each_definition_once_below_its_container() {
     ];
     assert!(outline.contains(&expected.concat()), "{outline}");
     assert_eq!(outline.matches("<li").count(), expected.len(), "{outline}");
-    // What another part of the file shows is asked for.
+    // A definition in another part of the file is a link to that part.
     let (_, html) = page(&server, &format!("{file}?from=8")).await;
     assert!(html.contains(&format!("href=\"{file}?line=5#L5\"")) && html.contains("href=\"#L8\""), "{html}");
     // Prose has no definitions, but parts with names.
@@ -304,7 +304,7 @@ async fn where_there_is_no_page_a_browser_gets_one_that_says_so_and_a_program_js
     }
     let put = ask(Method::PUT, "/repositories", &[html.clone(), by_key.clone()]).await;
     assert!(put.0 == StatusCode::METHOD_NOT_ALLOWED && put.1.starts_with("text/html") && put.2, "{put:?}");
-    // Programs, methods that no browser uses to look at something, and whoever is not known.
+    // Programs, methods that browsers do not use for reading, and unauthenticated callers.
     let json = (header::ACCEPT, "application/json");
     for (method, path, headers, expected) in [
         (Method::GET, "/nowhere", &[json.clone(), by_key.clone()][..], StatusCode::NOT_FOUND),
@@ -393,7 +393,7 @@ async fn a_browser_signs_in_with_a_key_and_sees_only_its_projects() {
     let (status, html) = get(&asked).await;
     assert_eq!(status, StatusCode::OK);
     assert!(html.contains("drawer") && html.contains("Sign out"), "{html}");
-    // Other projects do not exist: each page answers as for one that nobody has.
+    // Other projects do not exist: each page answers as for an absent one.
     let absent = project("absent");
     for path in [
         "/?project={}&q=coins".to_owned(),
@@ -453,7 +453,7 @@ async fn a_run_in_progress_is_shown_and_the_page_reloads() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert!(html.contains("In progress") && html.contains("http-equiv=\"refresh\""), "{html}");
-    // What is read again is this page, also where another address was the answer to a form.
+    // The page that reloads is this one, even if another address was the answer to a form.
     for part in [format!("data-live=\"{path}\""), format!("content=\"3; url={path}\"")] {
         assert!(html.contains(&part), "{part}: {html}");
     }

@@ -43,7 +43,7 @@ const VARYING_VALUES: &[&str] = &[
     "/result/totalBytes", "/result/tables",
 ];
 
-/// How a call must end.
+/// The expected outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Success,
@@ -60,7 +60,7 @@ struct Case {
     tool: &'static str,
     arguments: Value,
     outcome: Outcome,
-    /// Whether the call is made where only read-only tools are offered.
+    /// `true` if the call is made on a surface that offers only read-only tools.
     read_only: bool,
 }
 
@@ -257,7 +257,7 @@ async fn the_same_call_returns_the_same_envelope_on_every_surface() {
     let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
     let (_, ingested) = send_json(server.post("/tools/triage_ingest", &report, false)).await;
     let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
-    // The same entry again is skipped, whoever gives it.
+    // The same entry again is skipped, whichever caller gives it.
     let entry = json!({ "entries": [crate::instructions::entry("canary", "drawer")], "project_id": ours });
     send_json(server.post("/tools/instructions_import", &entry, false)).await;
     server.wait_for_index_runs(&ours).await;

@@ -38,7 +38,7 @@ fn without_duplicate(mut answer: Value) -> String {
     if envelope.is_object() { envelope.to_string() } else { answer.to_string() }
 }
 
-/// How often `mark` is repeated 150 times in a row in `text`.
+/// Counts the runs of 150 copies of `mark` in `text`.
 fn count_quotes(text: &str, mark: &str) -> usize {
     text.matches(&mark.repeat(150)).count()
 }
@@ -46,7 +46,7 @@ fn count_quotes(text: &str, mark: &str) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_argument_is_quoted_at_most_once_and_shortened() {
     let server = TestServer::start(|config| config.server.body_bytes_max = 8 << 20).await;
-    // A letter of which no long run occurs in a path.
+    // A letter that never occurs in long runs in a path.
     let long = "q".repeat(1_000_000);
     let mut many = serde_json::Map::new();
     for at in 0..5000 {

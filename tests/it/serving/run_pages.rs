@@ -13,7 +13,7 @@ use crate::harness::project;
 use crate::launch::Scene;
 use crate::valid_arguments::ABSENT_RUN;
 
-/// A product name that becomes markup or script where somebody forgets to escape it.
+/// A product name that becomes markup or script if a page does not escape it.
 const HOSTILE: &str = "Shop</pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
 
 /// The page of a run.
@@ -196,7 +196,7 @@ async fn pages_offer_what_the_key_may_do() {
         assert_eq!(status, StatusCode::FORBIDDEN, "{html}");
         assert!(!html.contains(">Runs</a>"), "{html}");
     }
-    // Whoever may not publish is refused, with the token of a form as well.
+    // A caller without the right to publish is refused, even with the token of a form.
     let publish = format!("/runs/{run}/publish");
     let (token, project) = (launcher.token(&page).await, ("project", scene.project.as_str()));
     let refused = launcher.send(&publish, &[project, (TOKEN, &token)]).await;

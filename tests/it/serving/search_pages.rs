@@ -165,7 +165,7 @@ async fn a_part_of_a_text_has_the_colours_of_the_whole() {
         repository.write(&format!("src/rules_{name}.py"), &text);
     }
     index(&server, &id, &repository).await;
-    // `import` stands in a string that begins above the snippet of a hit, and above the line that matches.
+    // `import` is in a string that begins above the snippet of a hit, and above the line that matches.
     let import = "<span class=\"str\"><mark>import</mark></span>";
     let (_, hits) = page(&server, &format!("/?project={id}&q=import+duty+glass+bottles")).await;
     assert!(hits.contains("<article") && hits.matches(import).count() == 3, "{hits}");
@@ -205,7 +205,7 @@ async fn a_word_in_the_box_chooses_the_repository() {
     assert!(html.contains("src/other_0.py") && !html.contains("parcels/parcel_0.py"), "{html}");
     let (status, html) = page(&server, &format!("/?project={id}&q=parcel+repo%3Anone")).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains("no index of <code>none</code>"), "{html}");
-    // A qualified name is none.
+    // A qualified name is not a filter.
     let (status, html) = page(&server, &format!("/?project={id}&q=repo%3A%3Aparcel")).await;
     assert_eq!((status, hidden(&html, "q")), (StatusCode::OK, "repo::parcel".to_owned()), "{html}");
     // A pattern is taken as it is.

@@ -18,7 +18,7 @@ use super::pages::{check_markup, elements, hidden};
 use crate::harness::{Repository, app_at, project, result};
 use crate::triage::ingest;
 
-/// A text that becomes markup or script where somebody forgets to escape it.
+/// A text that becomes markup or script if a page does not escape it.
 const HOSTILE: &str = "</title></textarea></pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
 
 fn findings(count: usize) -> Vec<Value> {
@@ -156,7 +156,7 @@ async fn a_finding_has_its_facts_its_places_and_its_decisions() {
     let finding = ingested(&server, &id, &[item]).await.remove(0);
     let path = format!("/triage/finding?project={id}&id={finding}");
     let before = text(&browser.page(&path).await);
-    assert!(before.contains("Nobody has decided yet.") && before.contains("high Open"), "{before}");
+    assert!(before.contains("There are no decisions yet.") && before.contains("high Open"), "{before}");
     decide(&server, &id, &finding, "accept", json!({ "reviewer": "ada" })).await;
     clock.advance_millis(1000);
     let extra = json!({ "expires": "2030-03-20", "justification": "Later.", "evidence": ["https://example.com/review"] });
@@ -255,8 +255,8 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
     // Without a session nothing is decided: the browser is asked to sign in.
     let unknown = send(&Visitor::without_key(&server), &token, &[]).await;
     assert_eq!((unknown.status, unknown.location.starts_with("/sign-in")), (StatusCode::SEE_OTHER, true));
-    assert!(text(&browser.page(&path).await).contains("Nobody has decided yet."));
-    // What was typed stays when the decision is refused.
+    assert!(text(&browser.page(&path).await).contains("There are no decisions yet."));
+    // The input stays when the decision is refused.
     for changed in [("expires", "2001-01-01"), ("status", "perhaps")] {
         let refused = send(&browser, &token, &[changed]).await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{changed:?}");
@@ -267,7 +267,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
         ] {
             assert!(refused.html.contains(part), "{changed:?}: {part}");
         }
-        assert!(refused.html.contains("Nobody has decided yet."));
+        assert!(refused.html.contains("There are no decisions yet."));
     }
     let stored = send(&browser, &token, &[]).await;
     assert_eq!(stored.status, StatusCode::SEE_OTHER, "{}", stored.html);
@@ -299,7 +299,7 @@ async fn a_form_that_is_sent_again_records_no_second_decision() {
         let form = [("project", id.as_str()), ("id", &finding), (TOKEN, &token), (ONCE, &once)];
         browser.send("/triage/finding", &[&typed[..], &form[..]].concat()).await
     };
-    // What was refused was not recorded, so it may be sent again.
+    // A refused form was not recorded, so it may be sent again.
     assert_eq!(send("grace", "2001-01-01").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(send("grace", "2999-12-31").await.status, StatusCode::SEE_OTHER);
     for reviewer in ["grace", "ada"] {
@@ -324,7 +324,7 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     let browser = Visitor::signed_in(&server, &key).await;
     let none = "0".repeat(40);
     let address = |project: &str, id: &str| format!("/triage/finding?project={project}&id={id}");
-    // Their finding in our project, and in theirs, is as one that nobody has.
+    // Their finding, in our project and in theirs, looks like one that does not exist.
     for (one, other) in [
         (address(&ours, &foreign), address(&ours, &none)),
         (address(&theirs, &foreign), address(&absent, &none)),
@@ -351,7 +351,7 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     let count = json!({ "mode": "records", "query": "NOT lang:rust", "meta": "recordType=decision", "project_id": theirs });
     assert_eq!(result(&server.app, "search", count).await["hits"], json!([]));
 
-    // Who may not triage sees neither the link nor the pages.
+    // A caller without the scope for triage sees neither the link nor the pages.
     let has_link = |html: &str| {
         elements(html).iter().any(|(_, attributes)| {
             attributes.iter().any(|(name, value)| name == "href" && value.starts_with("/triage"))
@@ -413,7 +413,7 @@ async fn nothing_in_a_finding_becomes_markup() {
         };
         assert_eq!(addresses, expected, "{path}");
     }
-    // What is typed into the form stays text as well.
+    // Input in the form stays text as well.
     let page = format!("/triage/finding?project={id}&id={finding}");
     let fields = [
         ("project", id.as_str()),

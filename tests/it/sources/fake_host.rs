@@ -70,7 +70,7 @@ impl Recorded {
         query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// What kind of owner was asked for, and its name.
+    /// Returns the kind of the requested owner and its name.
     fn owner(&self) -> Option<(bool, String)> {
         let path = self.target.split('?').next().unwrap();
         let path =
@@ -81,7 +81,7 @@ impl Recorded {
     }
 }
 
-/// What the host does instead of what it should.
+/// A fault of the host.
 pub(crate) enum Trouble {
     /// Answers with this status, these headers and this body.
     Answer(u16, Vec<(&'static str, String)>, String),
@@ -99,7 +99,7 @@ pub(crate) enum Trouble {
 
 type MakeTrouble = Box<dyn Fn(&Recorded) -> Option<Trouble> + Send + Sync>;
 
-/// What the host knows and saw.
+/// State of the host and its recorded requests.
 struct Shared {
     kind: SourceKind,
     url: String,

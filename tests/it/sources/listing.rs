@@ -1,4 +1,4 @@
-//! What hosts that behave list: all pages of all owners, and of them what the source wants.
+//! Listings of well-behaved hosts: all pages of all owners, reduced to what the source wants.
 
 use code_hosts::{RemoteRepository, Source};
 use contract::ErrorCode;

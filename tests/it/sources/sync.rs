@@ -42,7 +42,7 @@ impl World {
         repository
     }
 
-    /// What the code host lists from now on.
+    /// Sets the repositories that the code host lists from now on.
     fn list(&self, repositories: Vec<FakeRepository>) {
         self.api.set_organisation("acme", repositories);
     }
@@ -74,7 +74,7 @@ fn listed(repository: &HostedRepository, full_name: &str) -> FakeRepository {
 async fn sync(app: &Arc<App>, settings: &SourceSettings) -> SyncReport {
     // On the heap, because a test that syncs often would need more stack than its thread has.
     let syncing = Box::pin(sync_source(app, settings, SyncTime::Now, &|_| {}));
-    syncing.await.unwrap().expect("nobody else syncs")
+    syncing.await.unwrap().expect("no other process syncs")
 }
 
 async fn finds(app: &Arc<App>, project: &str, word: &str) -> bool {
@@ -168,7 +168,7 @@ async fn what_is_gone_is_removed_after_the_grace_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_indexed_is_not_removed() {
+async fn manually_indexed_repositories_are_not_removed() {
     let (world, app) = (World::new("by-hand").await, app());
     let (shop, bank) = (world.repository("acme/shop", "by_hand"), world.repository("acme/bank", "by_source"));
     result(&app, "build_index", json!({ "repoPath": shop.url(), "project_id": world.project })).await;
@@ -275,7 +275,7 @@ async fn a_rate_limit_postpones_the_next_sync() {
     assert_eq!(world.api.take_requests().len(), 0, "the host is left alone");
     let note = "SELECT count(*) FROM pairofcleats.sources WHERE name = $1 AND note LIKE '%rate%' AND synced_at IS NULL";
     assert_eq!(count(note, &world.settings.name).await, 1);
-    // Whoever asks for it now gets it now.
+    // An explicit request is served immediately.
     assert_eq!(world.sync(&app).await.indexed, 1);
     assert_eq!(when_due().await.unwrap(), None, "the next one is an hour later");
 }

@@ -471,7 +471,7 @@ async fn a_waiting_caller_gets_the_fault_and_takes_over_from_a_dead_process() {
         (ErrorCode::NotFound, "no files", Some("h"))
     );
 
-    // The process that holds the job dies: nobody renews the lease, it expires, and the waiting caller runs the job.
+    // The process that holds the job dies: its lease is not renewed and expires, and the waiting caller runs the job.
     let job = enqueue(&fresh.store, "/a").await.job;
     claim(&fresh.store, Claim::Id(&job.id), "dead").await.unwrap();
     let caller = run_index_job(&fresh.store, |running| async move { Ok(json!(running.job.attempt)) });

@@ -33,7 +33,7 @@ struct ModelJob {
     /// Fences of its claims, newest last.
     fences: Vec<Fence>,
     cancel_requested: bool,
-    /// Whether its lease has expired.
+    /// `true` if its lease has expired.
     expired: bool,
     /// Index of the worker that holds it or held it last.
     worker: usize,
@@ -67,7 +67,7 @@ struct Model {
 }
 
 impl Model {
-    /// Whether another job of its project and lane is held by a worker that is alive.
+    /// Checks whether another job of its project and lane is held by a worker that is alive.
     fn is_blocked(&self, index: usize) -> bool {
         let job = &self.jobs[index];
         self.jobs.iter().enumerate().any(|(other_index, other)| {

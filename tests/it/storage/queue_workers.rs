@@ -88,7 +88,7 @@ async fn a_job_waits_for_a_process_that_sees_its_folder() {
     fresh.remove().await;
 }
 
-/// How many [`QUICK`] jobs have run.
+/// The number of [`QUICK`] jobs that have run.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs until it is cancelled.

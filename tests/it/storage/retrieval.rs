@@ -376,7 +376,7 @@ async fn assert_exact_fallback(corpus: &Corpus, raw: &mut PgConnection) {
     store.database().close().await;
 }
 
-/// Postgres refuses such a pattern when it first compares a row with it. What is at fault is the request.
+/// Postgres refuses this pattern when it first compares a row with it. The request is at fault, not the storage.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pattern_that_is_too_complex_is_the_callers_fault() {
     let fresh = Fresh::new().await;

@@ -1,4 +1,4 @@
-//! What compilers' indexers say is stored by path, and counts for the content that it was made of.
+//! The output of compilers' indexers is stored by path, and is valid for the content that it was made from.
 
 use contract::Fault;
 use store::{

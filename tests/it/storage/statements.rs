@@ -397,7 +397,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((a.bytes, a.modified_ns, a.chunks, a.mode.as_str()), (11, 21, 2, "code"));
     let page = store::file_lists::page(&mut tx, false, (0, ""), 10).await?;
     assert_eq!(page[0].language.as_deref(), Some("rust"));
-    // A part of the path; its letters in order; neither, because a `%` stands for itself.
+    // A part of the path; its letters in order; neither, because a `%` is matched literally.
     for (part, expected) in [("A.R", vec!["src/a.rs"]), ("sa r", vec!["src/a.rs"]), ("s%a", vec![])] {
         let (paths, total) = store::files::paths_containing(&mut tx, &[repo], part, 5).await?;
         assert_eq!(paths, expected, "{part}");
@@ -749,7 +749,7 @@ async fn jobs(store: &Store, project: &Project) -> Result<(), Fault> {
     control.commit().await
 }
 
-/// What cleans up, measures and looks for damage.
+/// Cleans up, measures and looks for damage.
 async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
     let fence = store::Fence(1);
     let mut tx = writing(store, project).await;
@@ -777,7 +777,7 @@ async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the connections themselves ask the server.
+/// Runs the statements that the connections themselves send to the server.
 async fn connections(store: &Store) -> Result<(), Fault> {
     let database = store.database();
     database.ping().await?;
@@ -824,7 +824,7 @@ async fn export_and_import(store: &Store, project: &Project) -> Result<(), Fault
     Ok(())
 }
 
-/// What changes or removes whole projects. The removed one is created again, so that statements on its tables can be
+/// Changes or removes whole projects. The removed one is created again, so that statements on its tables can be
 /// prepared.
 async fn projects(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut control = store.control().await?;

@@ -1,4 +1,4 @@
-//! What `triage_decision` stores of each argument, and how a decision changes its finding.
+//! The effect of each argument of `triage_decision` on the stored record, and of a decision on its finding.
 
 use std::sync::Arc;
 

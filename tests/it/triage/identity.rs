@@ -1,4 +1,4 @@
-//! Who a finding is: as many records as results, recognised in each later report, whatever the scanner calls a fingerprint.
+//! The identity of findings: as many records as results, recognised in each later report, whatever the scanner calls a fingerprint.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ async fn a_finding_that_moved_is_the_same_where_something_says_so() {
         ("\"Grype\"", 3),
         ("\"Checkov\"", 3),
         ("\"Bandit\"", 3),
-        // Nothing but the line tells these apart.
+        // Only the line distinguishes these.
         ("\"ESLint\"", 0),
         ("\"gitleaks\"", 0),
     ]
@@ -336,7 +336,7 @@ fn former_id(key: &str) -> String {
 async fn a_record_that_was_several_findings_is_split_and_keeps_its_decisions() {
     let (app, project) = (app(), project("split"));
     let (_, text, ..) = SAMPLES[0];
-    // What an older program stored: both results of one rule and file in one record, the last one over the other.
+    // The record of an older program: both results of one rule and file in one record, the last one over the other.
     let rule = "python.lang.security.audit.eval-detected.eval-detected";
     let [former, single] =
         [(rule, "app/views.py"), ("python.flask.debug-enabled.debug-enabled", "app/main.py")].map(

@@ -63,7 +63,7 @@ async fn what_was_not_scanned_is_not_fixed() {
         let partly = send(&app, &project, source, &fewer).await;
         assert_eq!(changes(&partly)[3], fixed, "{source} {field} {value}: {partly:#}");
         let after = send(&app, &project, source, &complete).await;
-        // What could not be parsed is a finding of its own, until it can.
+        // A file that could not be parsed is a finding of its own, until it can be.
         let parsed = u64::from(source == "eslint");
         assert_eq!(changes(&after)[3], 1 - fixed + parsed, "{source} {field} {value}: {after:#}");
     }

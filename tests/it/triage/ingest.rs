@@ -1,4 +1,4 @@
-//! What `triage_ingest` makes of each report format and of each argument.
+//! Records that `triage_ingest` makes of each report format and of each argument.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a context pack contains, which failures it only reports as warnings, and where it is written.
+//! Context packs: their content, the failures that they only report as warnings, and where they are written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

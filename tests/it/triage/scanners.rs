@@ -1,4 +1,4 @@
-//! What the reports of single scanners hold: advisories of packages, numbered code, addresses of files.
+//! Reports of single scanners: advisories of packages, numbered code, addresses of files.
 
 use serde_json::{Value, json};
 

@@ -66,7 +66,7 @@ async fn import_with(
     import_project(store, file, Some(id), |_| Ok(roots), settings, &cancel, &|_| {}).await
 }
 
-/// What a project answers to some searches, without timings.
+/// Returns a project's answers to some searches, without timings.
 async fn answers(app: &Arc<App>, project: &str) -> Vec<Value> {
     let mut all = Vec::new();
     for arguments in [
@@ -610,7 +610,7 @@ async fn a_text_too_long_for_a_postgres_index_makes_an_archive_unsafe() {
     projects.finish().await;
 }
 
-/// Opening a pipe blocks until somebody writes to it, and reading from it may never end.
+/// Opening a pipe blocks until a writer opens it too, and reading from it may never end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_is_refused_as_an_archive() {
     let app = app();

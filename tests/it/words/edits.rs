@@ -167,7 +167,7 @@ fn queries(files: &Files) -> Vec<String> {
     queries
 }
 
-/// What an answer shows of a query, without the ids, which differ between projects.
+/// Returns the visible part of an answer, without the ids, which differ between projects.
 async fn shown(app: &Arc<App>, project: &str, query: &str) -> Value {
     let arguments = json!({ "ann": false, "top": 50, "explain": true });
     let mut answer = search(app, project, query, arguments).await;

@@ -74,7 +74,7 @@ async fn words_that_only_a_revision_has_are_found_there() {
         let here = search(&app, &project, query, lexical()).await;
         assert!(here["hits"].as_array().unwrap().iter().all(|hit| hit["file"] != "b.md"), "{here:#}");
     }
-    // What the default branch loses and the revision keeps is not counted any more.
+    // A file that the default branch loses and the revision keeps is no longer counted.
     shop.commit(&[("c.md", "# Tunnel\n\nUnder the river.\n")], "Dig");
     shop.remove(&["a.md"]);
     index(&app, &project, &shop.url()).await;

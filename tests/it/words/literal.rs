@@ -24,7 +24,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/other.py", "def unrelated(alpha, beta):\n    return alpha + beta\n"),
 ];
 
-/// Texts as they stand, with the file that has them.
+/// Literal texts, with the file that contains them.
 const TEXTS: &[(&str, &str)] = &[
     ("zebrafinch77", "src/ledger.py"),
     ("ZEBRAFINCH77", "src/ledger.py"),

@@ -19,7 +19,7 @@ const PATTERNS: [&str; 10] = [
 /// Lines of the page.
 const LINES: usize = 50;
 
-/// What a pattern takes.
+/// The times of a pattern.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatternFigures {

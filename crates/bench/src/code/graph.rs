@@ -1,4 +1,4 @@
-//! What questions about symbols take.
+//! Cost of questions about symbols.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const DEFINITIONS: usize = 200;
 /// Steps of impact.
 const DEPTH: u32 = 3;
 
-/// What a relation takes.
+/// The times of a relation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelationFigures {

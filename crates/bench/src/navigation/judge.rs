@@ -1,4 +1,4 @@
-//! Compares the edges of calls with what SCIP says of the same places.
+//! Compares the edges of calls with the SCIP symbols of the same places.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,7 +50,7 @@ pub(super) fn judge(
         }
         for (place, symbols) in &oracle.used[number as usize] {
             let Some(is_type) = judge.callee(symbols) else { continue };
-            // A method in an object is also a use of what it implements.
+            // A method in an object is also a use of the method that it implements.
             if judge.at_place[number as usize].contains_key(place) || !is_called(source, *place) {
                 continue;
             }
@@ -74,7 +74,7 @@ pub(super) fn judge(
     judged
 }
 
-/// What symbols stand at each place.
+/// Returns the symbols by place, for each file.
 fn places(sources: &Sources) -> Vec<HashMap<Place, Target>> {
     let all = (0..).zip(&sources.files).map(|(file, source)| {
         let symbols = source.symbols.interface.symbols.iter().chain(&source.symbols.body.symbols);
@@ -90,8 +90,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Whether the indexer knew what it named. Names of modules that it did not find are local symbols, which are defined nowhere or
-    /// where they are imported.
+    /// Returns `true` if the indexer knew what it named. Names of modules that it did not find are local symbols, which are defined nowhere
+    /// or where they are imported.
     fn knows(&self, symbol: u32) -> bool {
         let text = self.oracle.names[symbol as usize].as_str();
         let defined = |(file, place): &(u32, Place)| {
@@ -106,7 +106,7 @@ impl Judge<'_> {
         !text.starts_with("local ") || self.oracle.definitions[symbol as usize].iter().any(defined)
     }
 
-    /// Whether SCIP names the same definition by one of the symbols.
+    /// Returns `true` if SCIP names the same definition by one of the symbols.
     fn is_right(&self, target: Target, symbols: &[u32]) -> bool {
         symbols.iter().any(|symbol| self.is_same(target, *symbol)) || {
             // An implementation of what SCIP names.
@@ -135,7 +135,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Whether both are members of one type that is written in several places.
+    /// Returns `true` if both are members of one type that is written in several places.
     fn extends(&self, a: Target, b: Target) -> bool {
         let name = |target: Target| {
             let file = self.sources.files.get(target.file as usize)?;
@@ -159,7 +159,7 @@ impl Judge<'_> {
         (is_declaration(a) || is_declaration(b)) && (name(a) == name(b))
     }
 
-    /// Whether the callee is in the repository, and whether it is a type.
+    /// Returns whether the callee is a type; `None` if it is not in the repository.
     fn callee(&self, symbols: &[u32]) -> Option<bool> {
         for symbol in symbols {
             let text = self.oracle.names[*symbol as usize].as_str();
@@ -216,7 +216,7 @@ fn forms(source: &Source) -> HashMap<Place, &'static str> {
     uses.map(|used| (used.place, form(used.expr))).collect()
 }
 
-/// Whether the name at a place is called: a bracket or a template follows, possibly after type arguments.
+/// Checks whether the name at a place is called: a bracket or a template follows, possibly after type arguments.
 fn is_called(source: &Source, place: Place) -> bool {
     let Some(line) = source.text.lines().nth(place.line as usize - 1) else { return false };
     let name: String = line.chars().skip(place.column as usize - 1).collect();

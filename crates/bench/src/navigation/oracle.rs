@@ -1,4 +1,4 @@
-//! What a SCIP file says: the symbol at each place, and where each symbol is defined.
+//! The content of a SCIP file: the symbol at each place, and the definition of each symbol.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::tree::Sources;
 /// A symbol: its text, and the document if it is local to one.
 type Name = (String, Option<u32>);
 
-/// What the file says.
+/// The content of the file.
 #[derive(Default)]
 pub(super) struct Oracle {
     /// By file: the symbols that are used at each place.

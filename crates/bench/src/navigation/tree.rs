@@ -102,7 +102,7 @@ fn source(path: &Path, relative: String) -> Option<Source> {
     Some(Source { path: relative, language: language.id, text, symbols, chunks, symbol_bytes })
 }
 
-/// Whether a file is one of tests, by its path.
+/// Returns `true` if a file is one of tests, by its path.
 fn is_test(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let marks = [".test.", ".spec.", "_test.", "_spec."];

@@ -1,4 +1,4 @@
-//! How well the confidence of an answer tells queries that the repository does not answer from those that it does.
+//! Measures how well the confidence of an answer distinguishes queries that the repository does not answer from those that it does.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct AbsentFigures {
     pub of_others: Option<AbsentShares>,
 }
 
-/// How many absent answers are recognised.
+/// The shares of absent answers that are recognised.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbsentShares {

@@ -20,7 +20,7 @@ const FIRST_HITS: usize = 3;
 pub struct VariantResult {
     /// Name of the variant.
     pub variant: String,
-    /// Where the queries were asked.
+    /// The project in which the queries were asked.
     pub place: Place,
     /// Figures over all queries.
     pub all: QueryFigures,
@@ -32,7 +32,7 @@ pub struct VariantResult {
     pub token_recall: BTreeMap<&'static str, BTreeMap<usize, f64>>,
     /// Number of queries by confidence.
     pub confidence: ConfidenceCounts,
-    /// How well confidence tells absent answers from right ones, if there are absent ones.
+    /// Separation of absent answers from right ones by confidence, if there are absent ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absent: Option<AbsentFigures>,
     /// By folder of the query files.
@@ -43,7 +43,7 @@ pub struct VariantResult {
     pub languages: BTreeMap<String, QueryFigures>,
     /// By repository.
     pub by_repository: BTreeMap<String, QueryFigures>,
-    /// In one project: how far the answers are those of the repository alone, if that was measured too.
+    /// In one project: agreement with the answers of the repository alone, if that was measured too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_alone: Option<OrderFigures>,
     /// The same by repository.
@@ -70,7 +70,7 @@ pub struct QueryFigures {
     pub right_among_three: f64,
 }
 
-/// How far answers in one project are those of the repository alone.
+/// Agreement of the answers in one project with those of the repository alone.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderFigures {
@@ -206,8 +206,8 @@ fn overlap(hits: &[String], alone: &[String]) -> f64 {
     if longer == 0 { 1.0 } else { both as f64 / longer as f64 }
 }
 
-/// Whether the repository's own hits are the first ones alone, in the same order; all of them, if no other repository took
-/// places (`whole`).
+/// Returns `true` if the repository's own hits are the first ones alone, in the same order; all of them, if no other repository took places
+/// (`whole`).
 fn is_same_order(own: &[&String], alone: &[String], whole: bool) -> bool {
     own.len() <= alone.len()
         && own.iter().zip(alone).all(|(own, alone)| *own == alone)
@@ -256,7 +256,7 @@ mod tests {
             is_same_order(&own.iter().collect::<Vec<_>>(), &hits(alone), whole)
         };
         assert!(same("a b", "a b", true) && same("a b", "a b c", false) && same("", "a", false));
-        assert!(!same("a b", "a b c", true), "a hit is gone and nobody took its place");
+        assert!(!same("a b", "a b c", true), "a hit is gone and no other took its place");
         assert!(!same("b a", "a b", true) && !same("a c", "a b c", false) && !same("a b", "a", false));
     }
 

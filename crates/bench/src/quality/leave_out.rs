@@ -1,5 +1,5 @@
-//! Variants chosen by leaving repositories out: for each repository, the variant that is best on all others. What that variant
-//! scores on the repository left out is what a choice is worth on repositories that nobody tuned on.
+//! Variants chosen by leaving repositories out: for each repository, the variant that is best on all others. The score of that variant on
+//! the repository left out predicts the quality on repositories that were not used for tuning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use engine::search::Vectors;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaveOut {
-    /// Where the queries were asked.
+    /// The project in which the queries were asked.
     pub place: Place,
     /// `hybrid` or `words`.
     pub search: &'static str,
@@ -81,7 +81,7 @@ fn choose_among(
     queries: &[Scored<'_>],
 ) -> Option<LeaveOut> {
     let repositories: BTreeSet<&str> = queries.iter().map(|query| query.repository).collect();
-    // With one repository, nothing is left to choose by.
+    // With one repository, there are no others to choose by.
     if variants.is_empty() || repositories.len() < 2 {
         return None;
     }

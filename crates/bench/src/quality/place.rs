@@ -1,4 +1,4 @@
-//! Where a query is asked: in a project of its repository alone, or in one project with all others.
+//! The project in which a query is asked: that of its repository alone, or one with all others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::queries::{self, QuerySet, Repository};
 use contract::{ErrorCode, Fault};
 use store::Project;
 
-/// Where a query is asked.
+/// The project in which a query is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Place {

@@ -47,14 +47,14 @@ pub struct QueryResult {
     pub likelihood: f32,
     /// The measurements behind the confidence.
     pub evidence: Option<Evidence>,
-    /// Whether the repository has no answer; such queries count only for the confidence.
+    /// `true` if the repository has no answer; such queries count only for the confidence.
     pub absent: bool,
     /// The repository that the query is about, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// How vectors were compared.
+    /// The way in which vectors were compared.
     pub(super) vectors_used: VectorsUsed,
-    /// Whether vectors should have been compared and were not.
+    /// `true` if vectors should have been compared and were not.
     pub without_vectors: bool,
     /// Targets with their ranks among chunks.
     pub targets: Vec<(String, Option<usize>)>,

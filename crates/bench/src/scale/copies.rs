@@ -14,11 +14,10 @@ const WORD_CHARS_MIN: usize = 5;
 const COMMON_WORD_RATIO: usize = 100;
 /// One of this many specific words is replaced in a copy.
 const REPLACED_ONE_OF: u8 = 4;
-/// How far the vectors of a copied file move together, as a share of the difference between two other vectors, so that copies
-/// stay in the directions that real texts have. Moving together keeps near duplicates close, which makes real texts hard for an
-/// index.
+/// The distance that the vectors of a copied file move together, as a share of the difference between two other vectors, so that copies
+/// stay in the directions that real texts have. Moving together keeps near duplicates close, which makes real texts hard for an index.
 const FILE_DRIFT: f32 = 0.5;
-/// How far each vector moves by itself.
+/// The distance that each vector moves on its own.
 const TEXT_DRIFT: f32 = 0.1;
 
 /// The words of a corpus that copies may replace.
@@ -235,7 +234,7 @@ pub(super) fn file_copies(files: &[(&str, usize)], wanted: usize) -> Vec<FileCop
     places
 }
 
-/// Whether a file belongs to a sample of `share` out of `of` chunks, decided by its path.
+/// Checks whether a file belongs to a sample of `share` out of `of` chunks, decided by its path.
 fn is_sampled(path: &str, share: usize, of: usize) -> bool {
     let random = random_bytes(0, path.as_bytes());
     let position = usize::from(u16::from_le_bytes([random[0], random[1]]));
@@ -251,7 +250,7 @@ mod tests {
     }
 
     fn vocabulary() -> ReplaceableWords {
-        // `shared` stands in all of 200 texts, each other word in one.
+        // `shared` is in all of 200 texts, each other word in one.
         let texts: Vec<String> = (0..200).map(|i| format!("shared fn parse_thing{i} handler{i}")).collect();
         ReplaceableWords::from_texts(texts.iter().map(String::as_str))
     }

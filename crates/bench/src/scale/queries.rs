@@ -51,7 +51,7 @@ pub(super) struct BenchmarkFilter {
     pub(super) share: f64,
 }
 
-/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100, ten and fifty; a folder name that occurs in every copy,
+/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100, ten and fifty; a folder name that is in every copy,
 /// with about 1/100; and a language with about 1/10.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ pub struct ReindexFigures {
     pub lexical_seconds: f64,
 }
 
-/// Indexes a small repository of real files beside the copies, then changes one of its files several times.
+/// Indexes a small repository of real files in addition to the copies, then changes one of its files several times.
 ///
 /// # Errors
 /// File system errors; faults of the runs.

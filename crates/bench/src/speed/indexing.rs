@@ -140,7 +140,7 @@ struct Edit<'a> {
     file: &'a Path,
 }
 
-/// How long an edit took.
+/// Durations of an edit.
 struct EditTimes {
     searchable: Duration,
     complete: Duration,
@@ -200,7 +200,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Whether a chunk of the file has the name.
+    /// Returns `true` if a chunk of the file has the name.
     async fn is_indexed(&self, name: &str) -> Result<bool, Fault> {
         let mut tx =
             ProjectTx::begin(self.experiment.app.store().await?, self.project, Access::Search).await?;

@@ -25,7 +25,7 @@ const QUERIES: usize = 40;
 const DEPTHS: [usize; 2] = [10, 200];
 /// Bytes summed to measure the memory bandwidth: more than any CPU cache.
 const MEMORY_BYTES: usize = 256 << 20;
-/// Number of measurements, of which the best counts.
+/// Number of measurements; the best one counts.
 const ROUNDS: usize = 5;
 
 /// Hardware limits and how close the product comes to them.

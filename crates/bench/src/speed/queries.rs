@@ -7,8 +7,8 @@ const NAME_LETTERS_MIN: usize = 5;
 /// Number of words of a sentence.
 const SENTENCE_WORDS: std::ops::RangeInclusive<usize> = 5..=14;
 
-/// At most `wanted` distinct queries about `texts`, alternating between a name, a question with two names, and a sentence from
-/// a comment or a document (or three names if there is none).
+/// Returns at most `wanted` distinct queries about `texts`, alternating between a name, a question with two names, and a sentence from a
+/// comment or a document (or three names if no sentence is found).
 pub(super) fn sample_queries(texts: &[String], wanted: usize) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut questions = Vec::with_capacity(wanted);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_no_sentence() {
+    fn code_is_not_a_sentence() {
         assert_eq!(
             sentence("  /// Reads the state of one project again."),
             Some("Reads the state of one project again.")

@@ -1,5 +1,5 @@
-//! Checks the setting `[[launch.forges]]` and what sites say of forges, so that a mistake is reported when the program starts and not when
-//! somebody publishes.
+//! Checks the setting `[[launch.forges]]` and the references of sites to forges, so that a mistake is reported when the program starts and
+//! not when a run is published.
 
 use std::collections::HashSet;
 
@@ -80,7 +80,7 @@ fn problem_of(forge: &LaunchForge) -> Option<String> {
     Some(format!("`{}` in redirect_hosts is not a host", echo(host)))
 }
 
-/// Whether a text is a host, with a port if it is not the usual one.
+/// Returns `true` if a text is a host, with a port if it is not the usual one.
 fn is_host(text: &str) -> bool {
     !text.is_empty() && Url::parse(&format!("https://{text}/")).is_ok_and(|url| server_of(&url) == text)
 }
@@ -110,7 +110,7 @@ fn problem_of_site(site: &LaunchSite, forges: &[LaunchForge]) -> Option<String> 
     (!is_allowed).then(|| format!("its repo `{}` belongs to none of the owners of its forge", echo(repo)))
 }
 
-/// Whether a repository belongs to an owner or, on GitLab, lies in a group. Hosts compare names without case.
+/// Returns `true` if a repository belongs to an owner or, on GitLab, is in a group. Hosts compare names without case.
 fn is_below(repo: &str, owner: &str) -> bool {
     let (repo, owner) = (repo.to_ascii_lowercase(), owner.to_ascii_lowercase());
     repo.strip_prefix(&owner).is_some_and(|rest| rest.starts_with('/'))
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::samples::forge;
 
-    /// A change that breaks a setting, and what the refusal says.
+    /// A change that breaks a setting, and a part of the refusal.
     type Mistake<T> = (fn(&mut T), &'static str);
 
     fn site() -> LaunchSite {

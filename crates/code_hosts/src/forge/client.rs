@@ -1,4 +1,4 @@
-//! Calls to the API of a forge: headers, limits, redirections, what the answers mean, and how often a step is tried.
+//! Calls to the API of a forge: headers, limits, redirections, the meaning of answers, and retries.
 
 use std::time::Duration;
 
@@ -16,30 +16,30 @@ use crate::rate_limit::retry_after;
 
 /// Largest answer.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// Longest quote of what a forge says about a refusal, in characters.
+/// Longest quote of a forge's refusal, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
 /// Longest address of a pull request, in bytes.
 const URL_BYTES_MAX: usize = 1000;
 /// The waits before a step is tried again.
 const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// The longest wait that a forge may ask for; after a longer one, the caller is told when to call again.
+/// The longest wait that a forge may ask for; after a longer one, the caller is asked to call again later.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// What people do about a forge that fails for a moment.
+/// The hint for a forge that fails temporarily.
 const CALL_AGAIN: &str = "Call again; what was done already is not done twice.";
-/// What people do about answers that are not those of a forge.
+/// The hint for answers that are not those of a forge.
 const CHECK_API: &str = "Check kind and api of the forge: another program may answer at this address.";
-/// What people do about a token that is not accepted.
+/// The hint for a token that is not accepted.
 pub(super) const REPLACE_TOKEN: &str =
     "The operator writes a valid token into the token_file: this one is wrong, revoked or expired.";
 
-/// Why a call did not succeed.
+/// The reason why a call did not succeed.
 pub(super) enum CallError {
     /// Another attempt may succeed, after this time at the earliest.
     Again {
-        /// How long the forge asks to wait.
+        /// Time that the forge asks to wait.
         wait: Duration,
-        /// The fault, if nothing more is tried.
+        /// The fault, if there is no further attempt.
         fault: Fault,
     },
     /// No other attempt succeeds.
@@ -70,7 +70,7 @@ impl Retries {
     /// Waits until the step may be tried again.
     ///
     /// # Errors
-    /// The fault of the call, if nothing more is tried.
+    /// The fault of the call, if there is no further attempt.
     pub(super) async fn wait_after(&mut self, error: CallError) -> Result<(), Fault> {
         let (wait, fault) = match error {
             CallError::Again { wait, fault } => (wait, fault),
@@ -87,8 +87,8 @@ impl Retries {
     }
 }
 
-/// Does a step of an async function again while the forge fails for a moment. A step that changes something looks before it acts, because
-/// a call that failed may have done its work.
+/// Repeats a step of an async function while the forge fails temporarily. A step that changes something checks before it acts, because a
+/// failed call may still have had its effect.
 macro_rules! retried {
     ($step:expr) => {{
         let mut retries = Retries::default();
@@ -123,7 +123,7 @@ impl<'a> Session<'a> {
         below(&self.forge.root, segments, query)
     }
 
-    /// Asks for something; `None` if there is no such thing.
+    /// Requests an object; `None` if it does not exist.
     pub(super) async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, CallError> {
         let answer = self.ask(url).await?;
         if answer.status == 404 {
@@ -132,12 +132,12 @@ impl<'a> Session<'a> {
         self.read(url, &self.accepted(url, answer)?).map(Some)
     }
 
-    /// Adds something that is the same however often it is added.
+    /// Adds an object. The call is idempotent.
     pub(super) async fn add<T: DeserializeOwned>(&self, url: &Url, body: &Value) -> Result<T, CallError> {
         self.post(url, body, None).await
     }
 
-    /// Creates something that must not be created twice: the call says which publication it belongs to.
+    /// Creates an object that must not be created twice: the call identifies its publication.
     pub(super) async fn create<T: DeserializeOwned>(&self, url: &Url, body: &Value) -> Result<T, CallError> {
         self.post(url, body, self.key).await
     }
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         self.read(url, &self.accepted(url, answer)?)
     }
 
-    /// Asks, and returns the answer whatever its status is, except for a redirection, which is followed or refused.
+    /// Sends a request, and returns the answer whatever its status is, except for a redirection, which is followed or refused.
     pub(super) async fn ask(&self, url: &Url) -> Result<Answer, CallError> {
         let credentials = self.credentials();
         let sent = self.forge.http.get(url, &self.headers(&credentials), ANSWER_BYTES_MAX).await;
@@ -167,12 +167,12 @@ impl<'a> Session<'a> {
         let Some(target) = self.redirected(url, &answer) else { return Err(self.refused(url, &answer)) };
         // The token is for the forge alone.
         let sent = self.forge.http.get(&target, &[("accept", "application/json")], ANSWER_BYTES_MAX).await;
-        // Errors name the address that was asked: the other one is whatever the forge said.
+        // Errors name the requested address: the forge may have answered with any other.
         let answer = self.received(url, sent)?;
         if is_redirection(answer.status) { Err(self.refused(url, &answer)) } else { Ok(answer) }
     }
 
-    /// Where an answer leads, if that is one of the configured hosts.
+    /// Returns the target of a redirection, if it is on one of the configured hosts.
     fn redirected(&self, url: &Url, answer: &Answer) -> Option<Url> {
         let target = url.join(answer.header("location")?).ok()?;
         let target = https_or_loopback_url(target.as_str()).ok()?;
@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Counts a call. The error for one without an answer.
+    /// Counts a call, and returns the error if there was no answer.
     fn received(&self, url: &Url, sent: Result<Answer, HttpError>) -> Result<Answer, CallError> {
         (self.forge.on_call)(outcome(&sent));
         sent.map_err(|error| {
@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
         serde_json::from_slice(&answer.body).map_err(|_| self.unexpected(url, "its answer has another form"))
     }
 
-    /// The error for an answer that is not one of this API.
+    /// Returns the error for an answer that is not one of this API.
     pub(super) fn unexpected(&self, url: &Url, problem: &str) -> CallError {
         not_retryable(format!(
             "The forge answered something other than expected at {}: {problem}.",
@@ -236,13 +236,13 @@ impl<'a> Session<'a> {
         .into()
     }
 
-    /// The id of an object, as a forge answers it.
+    /// Checks the id of an object in a forge's answer.
     pub(super) fn object_id(&self, url: &Url, id: &str) -> Result<String, CallError> {
         let is_id = id.len() == 40 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if is_id { Ok(id.to_owned()) } else { Err(self.unexpected(url, "it names an object without an id")) }
     }
 
-    /// The address and the number of a pull request, as a forge answers them.
+    /// Checks the address and the number of a pull request in a forge's answer.
     pub(super) fn pull_request(
         &self,
         url: &Url,
@@ -257,12 +257,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether a text has the token in it, or may have another one, so that it is told to nobody.
+    /// Returns `true` if a text contains the token, or may contain another one, so that it must not be shown.
     pub(super) fn may_have_token(&self, text: &str) -> bool {
         self.token.may_be_in(text)
     }
 
-    /// The error for an answer that is no success.
+    /// Returns the error for an unsuccessful answer.
     pub(super) fn refused(&self, url: &Url, answer: &Answer) -> CallError {
         let status = answer.status;
         let said = self.quoted(answer).map(|said| format!(": {said}")).unwrap_or_default();
@@ -284,7 +284,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What a forge says about a refusal, unless a token may be in it.
+    /// Quotes the forge's explanation of a refusal, unless it may contain a token.
     fn quoted(&self, answer: &Answer) -> Option<String> {
         let body: Value = serde_json::from_slice(&answer.body).ok()?;
         let said = match body.get("message").or_else(|| body.get("error"))? {
@@ -300,7 +300,7 @@ fn is_redirection(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308)
 }
 
-/// The class of an answer, or why there was none.
+/// Returns the class of an answer, or the reason why there was none.
 fn outcome(sent: &Result<Answer, HttpError>) -> &'static str {
     match sent {
         Ok(answer) => match answer.status / 100 {
@@ -316,7 +316,7 @@ fn outcome(sent: &Result<Answer, HttpError>) -> &'static str {
     }
 }
 
-/// What people do about a status.
+/// Returns the hint for a status.
 fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => {

@@ -1,22 +1,22 @@
-//! The faults of publishing that all forges have in common, also the one on this machine.
+//! The faults of publishing that all forges have in common, including the one on this machine.
 
 use contract::{ErrorCode, Fault};
 use serde_json::json;
 
-/// A `COMMIT_SERVICE_ERROR` that another attempt does not cure.
+/// Creates a `COMMIT_SERVICE_ERROR` that another attempt does not cure.
 pub fn not_retryable(message: impl Into<String>) -> Fault {
     Fault { retryable: false, ..Fault::new(ErrorCode::CommitServiceError, message) }
 }
 
-/// The fault of a branch that somebody else made, or changed.
+/// Returns the fault of a branch that was created or changed by others.
 #[must_use]
 pub fn foreign_branch(branch: &str) -> Fault {
     not_retryable(format!("The site has a branch `{branch}` with another content."))
         .with_details(json!({ "branch": branch }))
-        .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
+        .with_hint("Look at the branch; if it is not needed, delete it and call again.")
 }
 
-/// The fault of a base that is no longer at the commit that the run began with.
+/// Returns the fault of a base that is no longer at the commit that the run began with.
 #[must_use]
 pub fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
     let (what, hint) = match found {
@@ -42,7 +42,7 @@ pub fn is_base_moved(fault: &Fault) -> bool {
     fault.code == ErrorCode::CommitServiceError && has_commit("expected") && has_commit("found")
 }
 
-/// The fault of a forge that made something else of the files than this program did.
+/// Returns the fault of a forge that created another object from the files than this program did.
 pub(super) fn other_content(what: &str) -> Fault {
     not_retryable(format!("The forge made another {what} of the files of the run.")).with_hint(
         "A program between here and the forge may change what is sent; nothing was opened for review.",

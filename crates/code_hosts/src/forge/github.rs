@@ -1,4 +1,4 @@
-//! Publishing on GitHub and GitHub Enterprise Server: objects, a commit and a reference by the API of git's database, then a pull request.
+//! Publishing on GitHub and GitHub Enterprise Server: objects, a commit and a reference by the git database API, then a pull request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +27,7 @@ struct Reference {
     object: Object,
 }
 
-/// Whatever has an id.
+/// An object with an id.
 #[derive(Deserialize)]
 struct Object {
     sha: String,
@@ -59,7 +59,7 @@ struct Head {
     sha: String,
 }
 
-/// The commit of a branch; `None` if there is none.
+/// Returns the commit of a branch; `None` if it does not exist.
 pub(super) async fn head(
     session: &Session<'_>,
     repo: &str,
@@ -68,7 +68,7 @@ pub(super) async fn head(
     Repository::new(session, repo).branch(branch).await
 }
 
-/// Publishes a commit, or finds what an earlier attempt published.
+/// Publishes a commit, or finds the result of an earlier attempt.
 pub(super) async fn publish(session: &Session<'_>, run: &Publication<'_>) -> Result<Published, Fault> {
     let repository = Repository::new(session, run.repo);
     let commit = match retried!(repository.branch(run.branch)) {
@@ -122,14 +122,14 @@ impl<'a> Repository<'a> {
         self.session.object_id(&url, &reference.object.sha).map(Some)
     }
 
-    /// Whether a commit is the one that is to be published.
+    /// Checks whether a commit is the one to be published.
     async fn has_own(&self, commit: &str, run: &Publication<'_>) -> Result<bool, CallError> {
         let url = self.url(&["git", "commits", commit], &[]);
         let found: Option<Commit> = self.session.get(&url).await?;
         Ok(found.is_some_and(|found| is_own(&found, run)))
     }
 
-    /// Checks that a commit is the one that is to be published.
+    /// Requires that a commit is the one to be published.
     async fn require_own(&self, commit: &str, run: &Publication<'_>) -> Result<(), CallError> {
         match self.has_own(commit, run).await? {
             true => Ok(()),
@@ -157,7 +157,7 @@ impl<'a> Repository<'a> {
         if added.sha == run.tree { Ok(()) } else { Err(other_content("tree").into()) }
     }
 
-    /// Adds the commit. With author and time given, it is the same however often it is added.
+    /// Adds the commit. Author and time are given, so it is the same commit however often it is added.
     async fn add_commit(&self, run: &Publication<'_>) -> Result<String, CallError> {
         let who = json!({ "name": run.author.0, "email": run.author.1, "date": run.time });
         let body = json!({
@@ -192,7 +192,7 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// The pull request of the branch, whatever became of it. Those of branches of the same name in forks are not asked for.
+    /// Returns the pull request of the branch, whether open or not. Those of branches of the same name in forks are not requested.
     async fn known_pull(&self, run: &Publication<'_>) -> Result<Option<PullRequest>, CallError> {
         let head = format!("{}:{}", self.owner, run.branch);
         let url = self.url(&["pulls"], &[("head", head.as_str()), ("state", "all")]);
@@ -200,7 +200,7 @@ impl<'a> Repository<'a> {
         Ok(known.into_iter().find(|pull| pull.head.branch == run.branch))
     }
 
-    /// What an earlier attempt published, if people merged or closed its pull request and deleted the branch.
+    /// Returns the result of an earlier attempt, if people merged or closed its pull request and deleted the branch.
     async fn published_before(&self, run: &Publication<'_>) -> Result<Option<Published>, CallError> {
         let Some(pull) = self.known_pull(run).await? else { return Ok(None) };
         let url = self.url(&["pulls"], &[]);
@@ -212,7 +212,7 @@ impl<'a> Repository<'a> {
         Ok(Some(Published { commit, url, number }))
     }
 
-    /// The pull request of the branch, which is opened unless there is one.
+    /// Returns the pull request of the branch, and opens it if it does not exist.
     async fn pull_request(&self, run: &Publication<'_>) -> Result<(String, i64), CallError> {
         let url = self.url(&["pulls"], &[]);
         let pull = match self.known_pull(run).await? {
@@ -232,7 +232,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// Whether a commit has the tree and the parent of what is to be published.
+/// Returns `true` if a commit has the tree and the parent of the publication.
 fn is_own(commit: &Commit, run: &Publication<'_>) -> bool {
     let parents: Vec<&str> = commit.parents.iter().map(|parent| parent.sha.as_str()).collect();
     commit.tree.sha == run.tree && parents == [run.base_commit]

@@ -1,4 +1,4 @@
-//! Publishing on GitLab: one call makes the commit and its branch, then a merge request.
+//! Publishing on GitLab: one call creates the commit and its branch, then a merge request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -58,7 +58,7 @@ struct MergeRequest {
     target_project_id: Option<i64>,
 }
 
-/// The commit of a branch; `None` if there is none.
+/// Returns the commit of a branch; `None` if it does not exist.
 pub(super) async fn head(
     session: &Session<'_>,
     repo: &str,
@@ -68,7 +68,7 @@ pub(super) async fn head(
     Ok(found.map(|commit| commit.id))
 }
 
-/// Publishes a commit, or finds what an earlier attempt published.
+/// Publishes a commit, or finds the result of an earlier attempt.
 pub(super) async fn publish(session: &Session<'_>, run: &Publication<'_>) -> Result<Published, Fault> {
     let project = Project { session, path: run.repo };
     let commit = match retried!(project.branch(run.branch)) {
@@ -110,7 +110,7 @@ impl Project<'_> {
         Ok(Some(Commit { id, ..branch.commit }))
     }
 
-    /// Checks that a commit is the one that is to be published.
+    /// Requires that a commit is the one to be published.
     async fn require_own(&self, commit: &Commit, run: &Publication<'_>) -> Result<(), CallError> {
         match self.is_own(commit, run).await? {
             true => Ok(()),
@@ -118,8 +118,8 @@ impl Project<'_> {
         }
     }
 
-    /// Whether a commit has the tree and the parent of what is to be published. Ids of trees are not answered, but those of the entries of
-    /// the topmost folder, each of which stands for all that is below it.
+    /// Checks whether a commit has the tree and the parent of the publication. GitLab does not return ids of trees, only those of the
+    /// entries of the topmost folder, and each entry covers everything below it.
     async fn is_own(&self, commit: &Commit, run: &Publication<'_>) -> Result<bool, CallError> {
         if commit.parent_ids != [run.base_commit] {
             return Ok(false);
@@ -140,7 +140,7 @@ impl Project<'_> {
         Ok(found == run.root)
     }
 
-    /// Makes the commit and the branch, unless an earlier attempt did.
+    /// Creates the commit and the branch, unless an earlier attempt did.
     async fn create_branch(&self, run: &Publication<'_>) -> Result<String, CallError> {
         if let Some(existing) = self.branch(run.branch).await? {
             self.require_own(&existing, run).await?;
@@ -172,7 +172,7 @@ impl Project<'_> {
         if self.is_own(&made, run).await? { Ok(id) } else { Err(other_content("commit").into()) }
     }
 
-    /// The merge request of the branch, whatever became of it. Forks may have branches of the same name, and anybody may have a fork.
+    /// Returns the merge request of the branch, whether open or not. Forks may have branches of the same name, and anyone may have a fork.
     async fn known_request(&self, run: &Publication<'_>) -> Result<Option<MergeRequest>, CallError> {
         let size = PAGE_ENTRIES.to_string();
         let query = [("source_branch", run.branch), ("state", "all"), ("per_page", size.as_str())];
@@ -183,7 +183,7 @@ impl Project<'_> {
         }))
     }
 
-    /// What an earlier attempt published, if people merged or closed its merge request and deleted the branch.
+    /// Returns the result of an earlier attempt, if people merged or closed its merge request and deleted the branch.
     async fn published_before(&self, run: &Publication<'_>) -> Result<Option<Published>, CallError> {
         let Some(request) = self.known_request(run).await? else { return Ok(None) };
         let url = self.url(&["merge_requests"], &[]);
@@ -191,7 +191,7 @@ impl Project<'_> {
         let id = self.session.object_id(&url, sha)?;
         let commit_url = self.url(&["repository", "commits", id.as_str()], &[]);
         let Some(found) = self.session.get::<Commit>(&commit_url).await? else { return Ok(None) };
-        // By the id that was asked for, whatever the answer names.
+        // Use the requested id, not the one in the answer.
         let commit = Commit { id, ..found };
         if !self.is_own(&commit, run).await? {
             return Ok(None);
@@ -200,7 +200,7 @@ impl Project<'_> {
         Ok(Some(Published { commit: commit.id, url, number }))
     }
 
-    /// The merge request of the branch, which is opened unless there is one.
+    /// Returns the merge request of the branch, and opens it if it does not exist.
     async fn merge_request(&self, run: &Publication<'_>) -> Result<(String, i64), CallError> {
         let url = self.url(&["merge_requests"], &[]);
         let request = match self.known_request(run).await? {

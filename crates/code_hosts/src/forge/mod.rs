@@ -1,7 +1,7 @@
 //! Forges: code hosts that take a branch and a pull request over their API, for the settings `[[launch.forges]]`.
 //!
-//! [`Forge::publish`] looks before each step, so it may be repeated at any time: what an interrupted attempt left is used. What a forge
-//! answers is not trusted: it is bounded, and of it only ids, a number and an address are kept. The token goes to the configured server
+//! [`Forge::publish`] checks before each step, so it may be repeated at any time: the results of an interrupted attempt are used. Answers
+//! of a forge are not trusted: they are bounded, and only ids, a number and an address are kept. The token goes to the configured server
 //! alone, and into no error.
 
 mod check;
@@ -26,7 +26,7 @@ pub use check::check_forges;
 pub use faults::{base_moved, foreign_branch, is_base_moved, not_retryable};
 pub use probe::{ForgeReport, RepositoryReport};
 
-/// Is told of each call: the class of its status, such as `2xx`, or why there was no answer.
+/// Called for each call with the class of its status, such as `2xx`, or the reason why there was no answer.
 pub type OnCall = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// A forge of the settings.
@@ -38,7 +38,7 @@ pub struct Forge {
     on_call: OnCall,
 }
 
-/// What is published.
+/// The content of a publication.
 #[derive(Debug, Clone, Copy)]
 pub struct Publication<'a> {
     /// The repository on the forge, such as `acme/site`.
@@ -57,7 +57,7 @@ pub struct Publication<'a> {
     pub root: &'a [RootEntry],
     /// The files in which it differs from `base_tree`.
     pub files: &'a [FileChange],
-    /// Who made the commit: name and address.
+    /// Author of the commit: name and mail address.
     pub author: (&'a str, &'a str),
     /// The time of the commit, `YYYY-MM-DDTHH:MM:SSZ`; GitLab uses its own.
     pub time: &'a str,
@@ -67,20 +67,20 @@ pub struct Publication<'a> {
     pub title: &'a str,
     /// Text of the pull request.
     pub body: &'a str,
-    /// Identifies the publication, however often it is tried.
+    /// Key of the publication, the same for all attempts.
     pub key: &'a str,
 }
 
-/// A file that is new, or has another content than before.
+/// A file that is new, or has new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     /// Its path.
     pub path: String,
     /// The id of its content.
     pub id: String,
-    /// Whether it may be executed.
+    /// `true` if it may be executed.
     pub is_executable: bool,
-    /// Whether there was none at this path.
+    /// `true` if there was no file at this path.
     pub is_new: bool,
     /// Its content.
     pub content: Vec<u8>,
@@ -97,19 +97,19 @@ pub struct RootEntry {
     pub id: String,
 }
 
-/// What was published.
+/// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     /// The commit.
     pub commit: String,
-    /// Where people read the pull request.
+    /// Address of the pull request's web page.
     pub url: String,
     /// Its number.
     pub number: i64,
 }
 
 impl Forge {
-    /// The forge of these settings, each call to which takes at most `call_time`.
+    /// Creates the forge of these settings. Each call to it takes at most `call_time`.
     ///
     /// # Errors
     /// `INTERNAL` if TLS cannot be set up; `COMMIT_SERVICE_ERROR` for settings that [`check_forges`] refuses.
@@ -126,7 +126,7 @@ impl Forge {
         Ok(Self { settings: settings.clone(), root, http, clock, on_call })
     }
 
-    /// The commit of a branch; `None` if there is no such branch, or the token may not see the repository.
+    /// Returns the commit of a branch; `None` if there is no such branch, or the token may not see the repository.
     ///
     /// # Errors
     /// `COMMIT_SERVICE_ERROR`, retryable if the forge may answer later.
@@ -138,11 +138,11 @@ impl Forge {
         })
     }
 
-    /// Publishes a commit as a branch with a pull request, or finds what an earlier attempt published.
+    /// Publishes a commit as a branch with a pull request, or finds the result of an earlier attempt.
     ///
     /// # Errors
-    /// `COMMIT_SERVICE_ERROR`, not retryable if the base moved, if the branch has another content, and for whatever the forge refuses;
-    /// retryable if it may do it later.
+    /// `COMMIT_SERVICE_ERROR`, not retryable if the base moved, if the branch has another content, or if the forge refuses; retryable if a
+    /// later attempt may succeed.
     pub async fn publish(&self, publication: &Publication<'_>) -> Result<Published, Fault> {
         let session = Session::open(self, Some(publication.key)).await?;
         match self.settings.kind {
@@ -151,7 +151,7 @@ impl Forge {
         }
     }
 
-    /// Whether the forge can be reached, takes the token, and lets it write to these repositories. Changes nothing.
+    /// Checks whether the forge can be reached, accepts the token, and lets it write to these repositories. Changes nothing.
     pub async fn probe(&self, repos: &[&str]) -> ForgeReport {
         probe::probe(self, repos).await
     }

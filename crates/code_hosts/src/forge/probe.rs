@@ -1,4 +1,4 @@
-//! Whether a forge can be used: it answers, takes the token, and lets it write to the repositories of sites. Nothing is changed.
+//! Checks whether a forge can be used: it answers, accepts the token, and lets it write to the repositories of sites. Changes nothing.
 
 use contract::Fault;
 use contract::config::ForgeKind;
@@ -11,10 +11,10 @@ use super::faults::not_retryable;
 
 /// The access level of GitLab that may push: a developer.
 const PUSH_LEVEL: i64 = 30;
-/// Most scopes that are told.
+/// Most scopes that are reported.
 const SCOPES_MAX: usize = 50;
 
-/// What is known of a forge.
+/// The usability of a forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ForgeReport {
     /// Its name in the settings.
@@ -23,38 +23,38 @@ pub struct ForgeReport {
     pub kind: &'static str,
     /// The address of its API.
     pub api: String,
-    /// Whether it answers.
+    /// `true` if it answers.
     pub reachable: bool,
-    /// Whether it takes the token.
+    /// `true` if it accepts the token.
     pub token_accepted: bool,
-    /// The scopes of the token, as far as the forge tells them: tokens of GitHub with single permissions have none.
+    /// The scopes of the token, as far as the forge reports them: fine-grained tokens of GitHub have none.
     pub scopes: Vec<String>,
-    /// Whether the settings forbid to publish there.
+    /// `true` if the settings forbid publishing there.
     pub read_only: bool,
     /// The repositories of the sites that name it.
     pub repositories: Vec<RepositoryReport>,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What the operator does about that; may contain paths of this machine.
+    /// The remedy for the operator; may contain paths of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// What is known of a repository on a forge.
+/// The usability of a repository on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepositoryReport {
     /// Its name.
     pub repo: String,
-    /// Whether the token may write to it.
+    /// `true` if the token may write to it.
     pub may_push: bool,
-    /// Why not.
+    /// The reason why it may not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl ForgeReport {
-    /// Whether runs can be published there.
+    /// Returns `true` if runs can be published there.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.problem.is_none() && self.repositories.iter().all(|repository| repository.may_push)
@@ -65,7 +65,7 @@ impl ForgeReport {
     }
 }
 
-/// What GitLab tells of the token.
+/// GitLab's answer about the token.
 #[derive(Deserialize)]
 struct OwnToken {
     #[serde(default)]
@@ -74,7 +74,7 @@ struct OwnToken {
     active: Option<bool>,
 }
 
-/// What GitHub tells of a repository.
+/// GitHub's answer about a repository.
 #[derive(Deserialize)]
 struct GithubRepository {
     permissions: Option<GithubPermissions>,
@@ -86,7 +86,7 @@ struct GithubPermissions {
     push: bool,
 }
 
-/// What GitLab tells of a project.
+/// GitLab's answer about a project.
 #[derive(Deserialize)]
 struct GitlabProject {
     permissions: Option<GitlabPermissions>,
@@ -137,7 +137,7 @@ pub(super) async fn probe(forge: &Forge, repos: &[&str]) -> ForgeReport {
     report
 }
 
-/// Asks about the token, and notes what the forge says of it.
+/// Asks about the token, and notes the forge's answer.
 async fn ask_about_token(
     session: &Session<'_>,
     kind: ForgeKind,
@@ -159,7 +159,7 @@ async fn ask_about_token(
     Ok(())
 }
 
-/// The scopes that GitHub names in a header.
+/// Returns the scopes that GitHub names in a header.
 fn scopes_of_header(answer: &Answer) -> Vec<String> {
     let names = answer.header("x-oauth-scopes").unwrap_or_default().split(',').map(str::trim);
     names.filter(|name| !name.is_empty()).map(contract::echo).collect()
@@ -173,7 +173,7 @@ fn scopes_of_token(session: &Session<'_>, url: &Url, answer: &Answer) -> Result<
     Ok(token.scopes.iter().map(|scope| contract::echo(scope)).collect())
 }
 
-/// Whether the token may write to a repository.
+/// Checks whether the token may write to a repository.
 async fn may_push(session: &Session<'_>, kind: ForgeKind, repo: &str) -> Result<bool, CallError> {
     match kind {
         ForgeKind::Github => {

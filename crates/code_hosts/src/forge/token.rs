@@ -11,7 +11,7 @@ use super::faults::not_retryable;
 
 /// Longest token in bytes. Those of forges have less than 300.
 const TOKEN_BYTES_MAX: usize = 4096;
-/// How tokens of forges begin. What a forge says is not repeated if one of them is in it.
+/// Prefixes of forges' tokens. An answer of a forge that contains one of them is not repeated.
 const TOKEN_BEGINNINGS: [&str; 5] = ["ghp_", "gho_", "ghs_", "github_pat_", "glpat-"];
 
 /// A token.
@@ -58,7 +58,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether a text has this token in it, or may have another one.
+    /// Returns `true` if a text contains this token, or may contain another one.
     pub(super) fn may_be_in(&self, text: &str) -> bool {
         text.contains(&self.0) || TOKEN_BEGINNINGS.iter().any(|beginning| text.contains(beginning))
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::Config;
 
-/// Seed inputs of [`file()`].
+/// Returns the seed inputs of [`file()`].
 pub fn files() -> Vec<Vec<u8>> {
     let example = "[server]\nport = 1\nhosts = [\"a\"]\n[indexing.project_roots]\nclient-a = [\"/src\"]\n[log]\nlevel = \"info\"\n";
     vec![super::load::DEFAULTS.as_bytes().to_vec(), example.as_bytes().to_vec()]
@@ -17,7 +17,7 @@ pub fn file(data: &[u8]) {
     }
 }
 
-/// The settings without a configuration file.
+/// Returns the settings without a configuration file.
 pub fn defaults() -> &'static Config {
     static DEFAULTS: LazyLock<Config> =
         LazyLock::new(|| super::load::load_text("").unwrap_or_else(|error| panic!("{error}")));

@@ -10,7 +10,7 @@ use crate::RepositoryAddress;
 /// The forge of a site whose branches stay in a repository on this machine.
 pub const LOCAL_FORGE: &str = "local";
 
-/// A documentation site. Runs name it; only the operator says where it is and what of it may be changed.
+/// A documentation site. Runs name it; its location and the paths that may change are set only by the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchSite {
@@ -26,7 +26,7 @@ pub struct LaunchSite {
     pub base: String,
     /// Folders and files of the site that runs may change, relative to its root.
     pub allowed_paths: Vec<String>,
-    /// Where the result is published: `local`, as a branch of the repository, or the name of a forge.
+    /// The target of published results: `local`, a branch of the repository, or the name of a forge.
     pub forge: String,
     /// The repository on the forge, such as `acme/site`.
     #[serde(default)]
@@ -34,10 +34,10 @@ pub struct LaunchSite {
     /// Commands of the operator that check the patched site, in the order in which they run.
     #[serde(default)]
     pub checks: Vec<CheckCommand>,
-    /// Hosts to which pages may link and that are asked whether the links lead somewhere, as `host` or `host:port`.
+    /// Hosts to which pages may link and whose links are checked by requests, as `host` or `host:port`.
     #[serde(default)]
     pub external_hosts: Vec<String>,
-    /// Whether published pages are compared with their repository after each of its index runs.
+    /// `true` if published pages are compared with their repository after each of its index runs.
     #[serde(default)]
     pub watch: bool,
 }
@@ -46,11 +46,11 @@ pub struct LaunchSite {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckCommand {
-    /// The name in reports; `site_build` is that of the gate of this name.
+    /// The name in reports; the command `site_build` belongs to the gate of that name.
     pub name: String,
     /// The program, by its absolute path or its name, and its arguments.
     pub argv: Vec<String>,
-    /// Whether a failure is an error; otherwise it is a warning.
+    /// `true` if a failure is an error; otherwise it is a warning.
     #[serde(default = "required")]
     pub required: bool,
     /// The folder of the copy that the command may write, empty at first; `.` for the whole copy. Absent: none.
@@ -64,12 +64,12 @@ pub struct CheckCommand {
     pub memory_bytes_max: u64,
 }
 
-/// Where the git repository of a site is.
+/// The location of a site's git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SiteLocation {
     /// The directory of a bare repository.
     Directory(PathBuf),
-    /// An address, of which the server keeps a mirror.
+    /// An address; the server keeps a mirror of it.
     Address(RepositoryAddress),
 }
 
@@ -85,12 +85,12 @@ pub struct LaunchForge {
     pub api: String,
     /// A file whose first line is the token of the API.
     pub token_file: PathBuf,
-    /// Whose repositories sites may name: users, organisations or groups.
+    /// Owners whose repositories sites may name: users, organisations or groups.
     pub owners: Vec<String>,
     /// Hosts to which the forge may redirect a question; they get no token.
     #[serde(default)]
     pub redirect_hosts: Vec<String>,
-    /// Whether nothing may be published there.
+    /// `true` if nothing may be published there.
     #[serde(default)]
     pub read_only: bool,
 }
@@ -106,7 +106,7 @@ pub enum ForgeKind {
 }
 
 impl ForgeKind {
-    /// The kind as it is written in the settings.
+    /// Returns the kind as it is written in the settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl ForgeKind {
 }
 
 impl LaunchSite {
-    /// Where the git repository is. What cannot be an address is a directory.
+    /// Returns the location of the git repository. A value that cannot be an address is a directory.
     #[must_use]
     pub fn location(&self) -> SiteLocation {
         match RepositoryAddress::parse(&self.repository) {
@@ -126,7 +126,7 @@ impl LaunchSite {
         }
     }
 
-    /// Whether runs of this project may name the site; `None` is the default workspace.
+    /// Checks whether runs of this project may name the site; `None` is the default workspace.
     #[must_use]
     pub fn belongs_to(&self, project: Option<&str>) -> bool {
         self.project.as_deref() == project
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((listed[0].base.as_str(), listed[0].forge.as_str()), ("main", LOCAL_FORGE));
         assert_eq!(listed[0].location(), SiteLocation::Directory("/srv/git/site.git".into()));
         assert!(listed[0].belongs_to(None) && !listed[0].belongs_to(Some("shop")));
-        assert!(listed.iter().all(|site| !site.watch), "nothing is watched unless somebody wants it");
+        assert!(listed.iter().all(|site| !site.watch), "nothing is watched by default");
         assert!(listed[1].belongs_to(Some("shop")) && !listed[1].belongs_to(None));
     }
 

@@ -9,7 +9,7 @@ pub struct Layout {
     disk_free_bytes_min: u64,
 }
 
-/// Where clusters are that the server's user cannot reach below the data directory.
+/// Locations of clusters that the server's user cannot reach below the data directory.
 pub const RELOCATED_CLUSTERS: [&str; 2] =
     ["/var/lib/pairofcleats/clusters", "/var/lib/pairofcleats-clusters"];
 
@@ -17,13 +17,13 @@ pub const RELOCATED_CLUSTERS: [&str; 2] =
 pub const ARCHIVES_FOLDER: &str = "archives";
 
 impl Layout {
-    /// The layout of the data directory `home`, which should be absolute.
+    /// Creates the layout of the data directory `home`, which should be absolute.
     #[must_use]
     pub fn new(home: PathBuf) -> Self {
         Self { home, disk_free_bytes_min: 0 }
     }
 
-    /// The same layout with the minimum of free disk space.
+    /// Returns the same layout with the minimum of free disk space.
     #[must_use]
     pub fn with_disk_free_bytes_min(self, bytes: u64) -> Self {
         Self { disk_free_bytes_min: bytes, ..self }
@@ -89,7 +89,7 @@ impl Layout {
         self.home.join("trusted")
     }
 
-    /// What `install` wrote into the configuration of agents, and copies of what was there before.
+    /// The changes that `install` made to the configuration of agents, and copies of the files before.
     #[must_use]
     pub fn agents(&self) -> PathBuf {
         self.home.join("agents")

@@ -80,8 +80,8 @@ enum SwitchValue {
     Text(&'static str),
 }
 
-/// Environment variables of the instruction catalog's specification, which set something if their value is `1` or `true`, unless it
-/// is set otherwise.
+/// Environment variables from the specification of the instruction catalog. With the value `1` or `true` they set something, unless the
+/// setting is given otherwise.
 const SWITCHES: &[(&str, &str, SwitchValue)] = &[
     ("MCP_ENABLE_MUTATION", "instructions.mutation", SwitchValue::Yes(true)),
     ("MCP_LOG_MUTATION", "instructions.log_mutations", SwitchValue::Yes(true)),
@@ -89,10 +89,10 @@ const SWITCHES: &[(&str, &str, SwitchValue)] = &[
     ("MCP_LOG_VERBOSE", "log.filter", SwitchValue::Text("debug")),
 ];
 
-/// Those of them that allow something. With `0` or `false` they forbid it, whatever the configuration file says.
+/// Switches that allow something. With `0` or `false` they forbid it, even if the configuration file allows it.
 const PERMISSIONS: &[(&str, &str)] = &[("MCP_ENABLE_MUTATION", "instructions.mutation")];
 
-/// The position of a switch in the environment; `None` if it has none.
+/// Returns the position of a switch in the environment; `None` if it is not set.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 fn switch(variable: &str) -> Option<bool> {
     match std::env::var(variable).ok()?.trim().to_ascii_lowercase().as_str() {
@@ -104,9 +104,9 @@ fn switch(variable: &str) -> Option<bool> {
 
 fn merge_layers(file: &Path, overrides: &Overrides, switch: &dyn Fn(&str) -> Option<bool>) -> Figment {
     let mut figment = Figment::new().merge(Toml::string(DEFAULTS));
-    // Below the file: what an operator wrote down is stronger than a variable that any client may pass on.
+    // Below the file: a setting that the operator wrote down outranks a variable that any client may pass on.
     for (_, setting, value) in SWITCHES.iter().filter(|(variable, ..)| switch(variable) == Some(true)) {
-        // Not as a pair, which figment takes for stronger than all that follows.
+        // Not as a pair, which figment ranks above everything that follows.
         figment = figment.merge(Serialized::default(setting, *value));
     }
     figment = figment.merge(Toml::file(file));
@@ -128,21 +128,21 @@ fn merge_layers(file: &Path, overrides: &Overrides, switch: &dyn Fn(&str) -> Opt
 /// Loads the text of a configuration file over the defaults, without environment and flags.
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn load_text(text: &str) -> Result<Config, ConfigError> {
     let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Toml::string(text));
     figment.extract().map_err(|error| ConfigError(explain(error, Path::new("config.toml"))))
 }
 
-/// Whether the terminal cannot move its cursor (`TERM=dumb`).
+/// Checks whether the terminal cannot move its cursor (`TERM=dumb`).
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// The environment variables of this process that are UTF-8, for the settings of other programs, such as pip's.
+/// Returns the environment variables of this process that are UTF-8, for the settings of other programs, such as pip's.
 #[must_use]
 pub fn environment_variables() -> BTreeMap<String, String> {
     let texts = std::env::vars_os()
@@ -150,28 +150,28 @@ pub fn environment_variables() -> BTreeMap<String, String> {
     texts.collect()
 }
 
-/// The value of an environment variable that names files or folders; `None` if it is empty.
+/// Returns the value of an environment variable that names files or folders; `None` if it is empty.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The failpoint at which a test aborts this process; see `platform::failpoints`.
+/// Returns the failpoint at which a test aborts this process; see `platform::failpoints`.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn failpoint() -> Option<String> {
     std::env::var("PAIROFCLEATS_FAILPOINT").ok()
 }
 
-/// The project lookup whose result a test replaces; see `platform::failpoints`.
+/// Returns the project lookup whose result a test replaces; see `platform::failpoints`.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn wrong_lookup() -> Option<String> {
     std::env::var("PAIROFCLEATS_WRONG_LOOKUP").ok()
 }
 
-/// Whether the environment has a variable with this name, for variables that are not settings of this program.
+/// Checks whether the environment has a variable with this name, for variables that are not settings of this program.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn is_env_set(name: &str) -> bool {
@@ -219,7 +219,7 @@ fn explain_one(error: &figment::Error, file: &Path) -> String {
     }
 }
 
-/// The problem in plain words: figment names the types of Rust.
+/// Describes the problem in plain words, because figment names the types of Rust.
 fn problem(kind: &Kind) -> String {
     match kind {
         Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
@@ -259,7 +259,7 @@ fn expected_value(expected: &str) -> &str {
     }
 }
 
-/// The Levenshtein distance of two words.
+/// Computes the Levenshtein distance of two words.
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -72,7 +72,7 @@ sections! {
     Git {
         program: String, webhook_secret_file: Option<PathBuf>, default_host: Option<String>, credentials: Vec<GitCredentials>, fetch_ms: u64, probe_ms: u64, stalled_s: u32, mirror_bytes_max: u64, mirrors_bytes_max: u64,
     }
-    /// How to authenticate to a host.
+    /// Authentication to a host.
     GitCredentials {
         url: String, username: Option<String>, password_file: Option<PathBuf>, password_env: Option<String>,
         helper: Option<String>, key_file: Option<PathBuf>,
@@ -168,7 +168,7 @@ sections! {
         progress_interval_ms: u64,
         resources_page: usize, resources_max: usize,
     }
-    /// How the command line prints on a terminal.
+    /// The output of the command line on a terminal.
     Terminal { link_format: String }
     /// Logging to stderr, and spans.
     Log { filter: String, format: LogFormat, traces_url: Option<String> }
@@ -207,7 +207,7 @@ pub enum Variant {
     Fp32,
 }
 
-/// Whether installed word lists are used.
+/// The use of installed word lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Enabled {
@@ -217,7 +217,7 @@ pub enum Enabled {
     Off,
 }
 
-/// Whether a request must carry a key.
+/// The condition under which a request must carry a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Required {
@@ -237,7 +237,7 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// How MCP messages are framed on stdin and stdout.
+/// The framing of MCP messages on stdin and stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -247,7 +247,7 @@ pub enum Transport {
     Legacy,
 }
 
-/// How invalid arguments are reported over MCP.
+/// The way in which invalid arguments are reported over MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValidationErrors {

@@ -1,10 +1,10 @@
-//! The entries of the setting `[[sources]]`: where repositories come from. `code_hosts` checks and lists them.
+//! The entries of the setting `[[sources]]`: the origins of repositories. `code_hosts` checks and lists them.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Where repositories come from: organisations on a code host, or a list of addresses. All of them are kept indexed.
+/// An origin of repositories: organisations on a code host, or a list of addresses. All of them are kept indexed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceSettings {
@@ -24,13 +24,13 @@ pub struct SourceSettings {
     /// Only repositories that match one of these globs on `owner/name`; empty: all.
     #[serde(default)]
     pub include: Vec<String>,
-    /// No repositories that match one of these globs.
+    /// Excludes repositories that match one of these globs.
     #[serde(default)]
     pub exclude: Vec<String>,
-    /// Forks too.
+    /// Includes forks.
     #[serde(default)]
     pub forks: bool,
-    /// Archived repositories too.
+    /// Includes archived repositories.
     #[serde(default)]
     pub archived: bool,
     /// A file whose first line is the token of the API.
@@ -39,17 +39,17 @@ pub struct SourceSettings {
     /// The addresses, for the kind `list`.
     #[serde(default)]
     pub repositories: Vec<String>,
-    /// The project that gets the repositories, in which `{owner}` and `{repository}` stand for the names of each repository, as
-    /// far as an id can have them. Absent: the default workspace.
+    /// The project that gets the repositories, in which `{owner}` and `{repository}` are replaced by the names of each repository, as far
+    /// as an id can contain them. Absent: the default workspace.
     #[serde(default)]
     pub project: Option<String>,
-    /// Patterns of branches and tags that are indexed beside the default branch; absent: what was asked for of each repository.
+    /// Patterns of branches and tags that are indexed beside the default branch; absent: those requested for each repository.
     #[serde(default)]
     pub revisions: Option<Vec<String>>,
-    /// The source is synced this long after its last sync; 0: only by `pairofcleats sources sync`.
+    /// The interval between two syncs of the source; 0: synced only by `pairofcleats sources sync`.
     #[serde(default = "an_hour_ms")]
     pub every_ms: u64,
-    /// A repository that the host has no longer had for this time is removed from the index.
+    /// A repository that has been missing on the host for this time is removed from the index.
     #[serde(default = "a_week_ms")]
     pub gone_after_ms: u64,
 }
@@ -66,12 +66,12 @@ pub enum SourceKind {
     Gitea,
     /// Bitbucket Cloud.
     Bitbucket,
-    /// None: the settings list the repositories.
+    /// No API: the settings list the repositories.
     List,
 }
 
 impl SourceKind {
-    /// The kind as it is written in the settings.
+    /// Returns the kind as it is written in the settings.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The JSON of a notebook, as far as it is read. What is not read, such as outputs, takes no memory.
+//! The JSON of a notebook, as far as it is read. Everything else, such as outputs, takes no memory.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ pub(super) struct Cell {
     level: Option<u8>,
 }
 
-/// What a cell contains.
+/// The kind of a cell's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CellKind {
     /// Code.
@@ -69,19 +69,19 @@ pub(super) enum CellKind {
 }
 
 impl NotebookFile {
-    /// Whether it has cells where its version puts them.
+    /// Checks whether it has cells where its version puts them.
     pub(super) fn is_known(&self) -> bool {
         if self.nbformat >= 4 { self.cells.is_some() } else { self.worksheets.is_some() }
     }
 
-    /// Its cells, in order.
+    /// Returns its cells, in order.
     pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
         let own = self.cells.iter().flat_map(|cells| &cells.0);
         let sheets = self.worksheets.iter().flat_map(|sheets| &sheets.0);
         own.chain(sheets.flat_map(|sheet| &sheet.cells.0))
     }
 
-    /// The names of its language, the most reliable one first.
+    /// Returns the names of its language, the most reliable one first.
     pub(super) fn languages(&self) -> impl Iterator<Item = &str> {
         let Metadata { language_info, kernelspec } = &self.metadata;
         let info = language_info.iter().filter_map(|info| info.name.as_deref());
@@ -92,7 +92,7 @@ impl NotebookFile {
 }
 
 impl Cell {
-    /// What it contains.
+    /// Returns the kind of its content.
     pub(super) fn kind(&self) -> CellKind {
         match self.cell_type.as_str() {
             "code" => CellKind::Code,
@@ -101,7 +101,7 @@ impl Cell {
         }
     }
 
-    /// The level, if the cell is a heading; else 0.
+    /// Returns the level, if the cell is a heading; else 0.
     pub(super) fn heading_level(&self) -> usize {
         let level = self.level.filter(|_| self.cell_type == "heading").map_or(0, usize::from);
         level.min(6)

@@ -29,13 +29,13 @@ pub(super) fn push_code(text: &mut String, source: &str, comment: &str) {
     }
 }
 
-/// The name of the command that a cell begins with: `bash` of `%%bash -e`.
+/// Returns the name of the command that a cell begins with: `bash` of `%%bash -e`.
 fn cell_command(source: &str) -> Option<&str> {
     let command = source.lines().find(|line| !line.trim().is_empty())?.trim_start().strip_prefix("%%")?;
     command.split_whitespace().next()
 }
 
-/// Whether a line is a command instead of Python.
+/// Checks whether a line is a command instead of Python.
 fn is_command(line: &str) -> bool {
     let line = line.trim();
     let name = line.strip_prefix("%%").or_else(|| line.strip_prefix('%'));
@@ -52,7 +52,7 @@ fn is_command(line: &str) -> bool {
     line.starts_with('!') || asks(line)
 }
 
-/// Whether the next line continues an expression, so that it begins no command.
+/// Checks whether an expression continues on the next line, which is then not a command.
 fn continues(line: &str) -> bool {
     line.trim_end().ends_with(['\\', '(', '[', '{', ','])
 }

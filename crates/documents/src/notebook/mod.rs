@@ -1,5 +1,5 @@
-//! Jupyter notebooks as text, in the percent format of Jupytext: each cell begins with a line `# %%`, and prose is a comment.
-//! Outputs are left out. They are data, which also changes with every run.
+//! Jupyter notebooks as text, in the percent format of Jupytext: each cell begins with a line `# %%`, and prose is a comment. Outputs are
+//! omitted: they are data, and change with every run.
 
 mod json;
 mod magics;
@@ -20,13 +20,13 @@ impl Notebook {
         file.is_known().then_some(Self(file))
     }
 
-    /// Returns what the notebook says of its language, the most reliable name first; nothing if it says nothing.
+    /// Returns the names of its language that the notebook declares, the most reliable one first.
     pub fn languages(&self) -> impl Iterator<Item = &str> {
         self.0.languages()
     }
 
-    /// Returns the text, with `comment` before each line of prose. In an IPython kernel (`is_ipython`) commands that are no Python
-    /// become comments as well. A text without cells is empty; one of more than `bytes_max` bytes ends soon after them.
+    /// Returns the text, with `comment` before each line of prose. In an IPython kernel (`is_ipython`) commands that are not Python become
+    /// comments as well. A text without cells is empty; one of more than `bytes_max` bytes ends soon after them.
     #[must_use]
     pub fn text(&self, comment: &str, is_ipython: bool, bytes_max: usize) -> String {
         let mut text = String::new();
@@ -96,7 +96,7 @@ fn push_prose(text: &mut String, mark: &str, line: &str, comment: &str) {
     text.push('\n');
 }
 
-/// What precedes the data of an image inside of a line.
+/// The mark before the data of an image within a line.
 const DATA_MARK: &str = ";base64,";
 /// Shorter data are kept, because they can be an example.
 const DATA_BYTES_MIN: usize = 100;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_notebook_is_none() {
+    fn invalid_notebooks_are_rejected() {
         let deep = format!("{{\"nbformat\": 4, \"cells\": {}{}}}", "[".repeat(5000), "]".repeat(5000));
         let many = format!(
             "{{\"nbformat\": 4, \"cells\": [{}{{\"cell_type\": \"raw\"}}]}}",

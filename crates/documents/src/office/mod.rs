@@ -22,7 +22,7 @@ const ENCRYPTED_STREAM: &str = "EncryptedPackage";
 /// Returns the text of a document, of at most `text_bytes_max` bytes.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why the document has no text.
 pub(crate) fn text(format: Format, bytes: &[u8], text_bytes_max: usize) -> Result<String, Unreadable> {
     if bytes.starts_with(COMPOUND_HEADER) {
         return Err(compound_file(bytes));
@@ -39,7 +39,7 @@ pub(crate) fn text(format: Format, bytes: &[u8], text_bytes_max: usize) -> Resul
     text.finish().ok_or(Unreadable::NoText)
 }
 
-/// Why a compound file under the name of another format has no text: it is encrypted, or of an older format.
+/// Returns why a compound file under the name of another format has no text: it is encrypted, or of an older format.
 fn compound_file(bytes: &[u8]) -> Unreadable {
     let name: Vec<u8> = ENCRYPTED_STREAM.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let is_encrypted = bytes.windows(name.len()).any(|window| window == name.as_slice());

@@ -7,9 +7,9 @@ use crate::Unreadable;
 use crate::format::Format;
 use crate::text::Text;
 
-/// Elements whose texts are left out: comments, deleted text, and what is shown instead of an image.
+/// Elements whose texts are omitted: comments, deleted text, and text that replaces an image.
 const SKIPPED: &[&[u8]] = &[b"annotation", b"tracked-changes", b"desc", b"title"];
-/// Most spaces that one element stands for.
+/// Most spaces that one element is expanded to.
 const SPACES_MAX: usize = 40;
 
 /// Reads a document.
@@ -44,9 +44,9 @@ struct Content<'t> {
     format: Format,
     /// Number of the current slide.
     slide: usize,
-    /// The level of the heading whose text did not yet begin; else 0.
+    /// The level of the heading whose text has not yet begun; else 0.
     level: usize,
-    /// How many paragraphs, table cells, footnotes and skipped elements are open.
+    /// Numbers of open paragraphs, table cells, footnotes and skipped elements.
     paragraphs: usize,
     cells: usize,
     notes: usize,
@@ -58,7 +58,7 @@ impl<'t> Content<'t> {
         Self { text, format, slide: 0, level: 0, paragraphs: 0, cells: 0, notes: 0, skipped: 0 }
     }
 
-    /// Whether the end of a paragraph does not end the line.
+    /// Returns `true` where the end of a paragraph does not end the line.
     fn is_on_one_line(&self) -> bool {
         self.cells > 0 || self.notes > 0
     }

@@ -1,5 +1,5 @@
-//! The zip file of an office document, read without trusting it: it may unpack to a bounded number of bytes in all, whatever it
-//! says of its entries.
+//! The zip file of an office document, read without trusting it: it may unpack to a bounded number of bytes in all, regardless of the sizes
+//! that its entries declare.
 
 use std::io::{self, Cursor, Read};
 
@@ -11,7 +11,7 @@ use crate::Unreadable;
 
 /// Most entries of a document; a presentation has a few for each slide.
 const ENTRIES_MAX: usize = 20_000;
-/// How much all parts that are read may unpack to, in bytes: so often the size of the file, …
+/// Limit of the bytes to which all parts that are read may unpack: this many times the size of the file, …
 const UNPACKED_RATIO_MAX: u64 = 100;
 /// … but at least as much as a small document with much repetition, …
 const UNPACKED_BYTES_MIN: u64 = 8 * 1024 * 1024;
@@ -43,7 +43,7 @@ impl<'b> Package<'b> {
     /// Opens a document.
     ///
     /// # Errors
-    /// `Damaged` if it is no zip file, or has too many entries.
+    /// `Damaged` if it is not a zip file, or has too many entries.
     pub(super) fn open(bytes: &'b [u8]) -> Result<Self, Unreadable> {
         let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|_| Unreadable::Damaged)?;
         if zip.len() > ENTRIES_MAX {
@@ -74,12 +74,12 @@ impl<'b> Package<'b> {
     /// Reads a part that every document of its format has.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and `Damaged` if there is none.
+    /// As [`read`](Self::read), and `Damaged` if the part is missing.
     pub(super) fn require(&mut self, name: &str, handler: &mut dyn Handler) -> Result<(), Unreadable> {
         if self.read(name, handler)? { Ok(()) } else { Err(Unreadable::Damaged) }
     }
 
-    /// Returns the name of the main part: the one that the package names, or the usual one if it names none that there is.
+    /// Returns the name of the main part: the one that the package names, or the usual one if it names none that exists.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -103,13 +103,13 @@ impl<'b> Package<'b> {
     }
 }
 
-/// The name of the part to which the first relation of a kind leads; the usual name if there is none.
+/// Returns the target of the first relation of a kind; the usual name if there are no such relations.
 pub(super) fn target_of<'r>(relations: &'r [Relation], kind: &str, usual: &'r str) -> &'r str {
     let relation = relations.iter().find(|relation| relation.kind.ends_with(kind));
     relation.map_or(usual, |relation| relation.target.as_str())
 }
 
-/// Reads a list of relations. Those that lead out of the package are left out.
+/// Reads a list of relations. Those that lead out of the package are skipped.
 struct Relations<'p> {
     /// The folder of the part, to which targets are relative.
     folder: &'p str,
@@ -152,7 +152,7 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// A part whose bytes count towards what a document may unpack to.
+/// A part whose bytes count towards the limit of the document.
 struct Bounded<'p, R> {
     part: R,
     left: &'p mut u64,

@@ -1,5 +1,5 @@
-//! Workbooks: the rows of each sheet after its mark, the cells of a row separated by tabs. Cells without a value are left out, and
-//! numbers and dates are those that are stored, without their format.
+//! Workbooks: the rows of each sheet after its mark, the cells of a row separated by tabs. Cells without a value are omitted, and numbers
+//! and dates appear as they are stored, without their format.
 
 use std::collections::HashMap;
 
@@ -66,7 +66,7 @@ struct Shared {
     /// The end of each.
     ends: Vec<usize>,
     in_text: bool,
-    /// Whether the text is a guide to pronunciation, which repeats the text.
+    /// `true` if the text is a guide to pronunciation, which repeats the text.
     in_phonetic: bool,
 }
 

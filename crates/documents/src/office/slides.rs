@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// Most slides that are read.
 const SLIDES_MAX: usize = 10_000;
-/// Elements whose texts are left out: what older programs show instead, and fields, such as the number of the slide.
+/// Elements whose texts are omitted: fallbacks for older programs, and fields, such as the number of the slide.
 const SKIPPED: &[&[u8]] = &[b"Fallback", b"fld", b"oMath"];
 
 /// Reads a presentation.
@@ -61,7 +61,7 @@ impl Handler for Order {
 /// Reads the shapes of a slide, or of its notes.
 struct Shapes<'t> {
     text: &'t mut Text,
-    /// How many table cells and skipped elements are open.
+    /// Numbers of open table cells and skipped elements.
     cells: usize,
     skipped: usize,
     in_text: bool,

@@ -13,7 +13,7 @@ use crate::text::Text;
 const STYLES_MAX: usize = 10_000;
 /// Deepest level of a heading.
 pub(super) const LEVEL_MAX: usize = 6;
-/// Elements whose texts are left out: what older programs show instead of something, and formulas.
+/// Elements whose texts are omitted: fallbacks for older programs, and formulas.
 const SKIPPED: &[&[u8]] = &[b"Fallback", b"oMath"];
 
 /// Reads a document.
@@ -89,11 +89,11 @@ struct Body<'t> {
     levels: &'t HashMap<String, usize>,
     /// The level of the heading that the current paragraph is; 0 for others, and after its text began.
     level: usize,
-    /// How many runs, table cells and skipped elements are open.
+    /// Numbers of open runs, table cells and skipped elements.
     runs: usize,
     cells: usize,
     skipped: usize,
-    /// Whether the current element holds text.
+    /// `true` if the current element holds text.
     in_text: bool,
 }
 

@@ -27,7 +27,7 @@ impl Element<'_> {
         self.find(|key| key.local_name().into_inner() == name.as_bytes())
     }
 
-    /// The attribute that names a relation: `r:id`, beside which there may be an `id`.
+    /// Returns the attribute that names a relation: `r:id`, besides which there may be an `id`.
     pub(super) fn relation(&self) -> Option<String> {
         self.find(|key| key.prefix().is_some() && key.local_name().into_inner() == b"id")
     }
@@ -40,7 +40,7 @@ impl Element<'_> {
     }
 }
 
-/// Receives what is in a part.
+/// Receives the content of a part.
 pub(super) trait Handler {
     /// An element begins.
     fn start(&mut self, element: &Element<'_>);
@@ -48,7 +48,7 @@ pub(super) trait Handler {
     fn end(&mut self, _name: &[u8]) {}
     /// A text.
     fn text(&mut self, _text: &str) {}
-    /// Whether the rest of the part need not be read.
+    /// Returns `true` if the rest of the part need not be read.
     fn is_done(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub(super) trait Handler {
 /// Reads a part from its beginning to its end.
 ///
 /// # Errors
-/// `Damaged` if it is no XML, is nested too deeply, or cannot be read.
+/// `Damaged` if it is not XML, is nested too deeply, or cannot be read.
 pub(super) fn read(source: impl Read, handler: &mut dyn Handler) -> Result<(), Unreadable> {
     let mut reader = Reader::from_reader(BufReader::new(source));
     let config = reader.config_mut();
@@ -96,7 +96,7 @@ pub(super) fn read(source: impl Read, handler: &mut dyn Handler) -> Result<(), U
     Ok(())
 }
 
-/// The text that a reference stands for; a space for one that is unknown, because entities of the document are not expanded.
+/// Returns the text of a reference; a space if it is unknown, because entities of the document are not expanded.
 fn resolved(reference: &BytesRef<'_>) -> String {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return character.to_string();

@@ -1,4 +1,4 @@
-//! The fonts of a page: what codes mean, and how wide their characters are.
+//! The fonts of a page: the meanings of codes, and the widths of their characters.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::unicode_map::UnicodeMap;
 const MAP_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most widths of a font that are read.
 const WIDTHS_MAX: usize = 70_000;
-/// Width of a character of which none is known, in thousandths of the font's size.
+/// Width of a character whose width is unknown, in thousandths of the font's size.
 const WIDTH: f32 = 500.0;
 
 /// A font.
@@ -23,7 +23,7 @@ pub(super) struct Font<'d> {
     width: f32,
 }
 
-/// How codes become text.
+/// The way in which codes become text.
 enum Meaning<'d> {
     Map(UnicodeMap),
     /// Codes are UTF-16.
@@ -33,7 +33,7 @@ enum Meaning<'d> {
     Unknown,
 }
 
-/// What a string shows.
+/// The text and the width of a string.
 pub(super) struct Shown {
     /// Its text.
     pub(super) text: String,
@@ -68,7 +68,7 @@ impl<'d> Font<'d> {
         Self { meaning, code_bytes, widths, width }
     }
 
-    /// What a string shows.
+    /// Decodes a string, and measures it.
     pub(super) fn show(&self, string: &[u8]) -> Shown {
         let mut shown = Shown { text: String::new(), width: 0.0, codes: 0, spaces: 0 };
         for code in string.chunks(self.code_bytes) {
@@ -95,7 +95,7 @@ impl<'d> Font<'d> {
     }
 }
 
-/// How the codes of a composite font without a map become text: by the name of its encoding.
+/// Returns the way in which the codes of a composite font without a map become text, by the name of its encoding.
 fn composite_meaning<'d>(document: &Document, font: &Dictionary) -> Meaning<'d> {
     let name = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();
     let is_utf16 = name.starts_with(b"Uni") && name.windows(4).any(|part| part == b"UTF1" || part == b"UCS2");
@@ -117,7 +117,7 @@ fn simple_widths(document: &Document, font: &Dictionary) -> (HashMap<u32, f32>, 
     (widths, WIDTH)
 }
 
-/// By what the widths of a font whose characters are drawings are multiplied; 1 for others.
+/// Returns the scale of the widths of a font whose characters are drawings; 1 for others.
 fn type3_scale(document: &Document, font: &Dictionary) -> f32 {
     let matrix = font.get_deref(b"FontMatrix", document).and_then(Object::as_array).ok();
     let first = matrix.and_then(|matrix| matrix.first()).and_then(|first| to_number(document, first));
@@ -134,7 +134,7 @@ fn composite_widths(document: &Document, font: &Dictionary) -> (HashMap<u32, f32
     let mut widths = HashMap::new();
     let listed = descendant.get_deref(b"W", document).and_then(Object::as_array);
     let mut listed = listed.map(Vec::as_slice).unwrap_or_default().iter();
-    // Lists can repeat codes, so what is read is counted, and not what is known.
+    // Lists can repeat codes, so the widths that were read are counted, not the known ones.
     let mut left = WIDTHS_MAX;
     while let (Some(first), Some(next)) = (listed.next().and_then(to_code), listed.next()) {
         match resolve(document, next) {
@@ -162,7 +162,7 @@ fn composite_widths(document: &Document, font: &Dictionary) -> (HashMap<u32, f32
     (widths, width)
 }
 
-/// An object, or what a reference leads to.
+/// An object, or the object that a reference leads to.
 fn resolve<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Object> {
     document.dereference(object).ok().map(|(_, object)| object)
 }
@@ -172,7 +172,7 @@ fn to_number(document: &Document, object: &Object) -> Option<f32> {
     object.as_float().ok().filter(|number| number.is_finite())
 }
 
-/// A code or the number of a character, neither of which has more than two bytes.
+/// Reads a code or the number of a character; neither has more than two bytes.
 fn to_code(object: &Object) -> Option<u32> {
     object.as_i64().ok().and_then(|code| u16::try_from(code).ok()).map(u32::from)
 }

@@ -26,13 +26,13 @@ impl Matrix {
         ])
     }
 
-    /// Where it takes the origin.
+    /// Returns the image of the origin.
     pub(super) fn origin(self) -> (f32, f32) {
         let [.., x, y] = self.0;
         (x, y)
     }
 
-    /// Where it takes the direction of the x axis, and that of the y axis.
+    /// Returns the images of the directions of the x axis and the y axis.
     pub(super) fn axes(self) -> ((f32, f32), (f32, f32)) {
         let [a, b, c, d, ..] = self.0;
         ((a, b), (c, d))

@@ -1,5 +1,5 @@
-//! The text of a PDF, page by page, in the order in which the page draws it. Where lines and words end is judged by the places of
-//! the characters. What has no text, such as images and drawings, is left out; so are annotations and forms.
+//! The text of a PDF, page by page, in the order in which the page draws it. The ends of lines and words are inferred from the places of
+//! the characters. Everything without text, such as images and drawings, is omitted; so are annotations and forms.
 
 mod font;
 mod matrix;
@@ -23,7 +23,7 @@ const PAGES_MAX: usize = 20_000;
 /// Returns the text of a PDF, of at most `text_bytes_max` bytes. A page that cannot be read is empty.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why the document has no text.
 pub(crate) fn text(bytes: &[u8], text_bytes_max: usize) -> Result<String, Unreadable> {
     let options = LoadOptions::with_max_decompressed_size(OBJECTS_BYTES_MAX);
     // If the password is empty, which only restricts printing and the like, the library decrypts the document.

@@ -84,13 +84,13 @@ fn resources_of(document: &Document, page: ObjectId) -> Option<&Dictionary> {
 /// The text of a page, and the place up to which it was written.
 struct Place<'t> {
     text: &'t mut Text,
-    /// Where the last string ended, and the size of its font.
+    /// End of the last string, and the size of its font.
     last: Option<((f32, f32), f32)>,
 }
 
 impl Place<'_> {
-    /// Appends a string that begins at a place, in a direction, in a font of a size. Says by white space how far it is from the
-    /// one before.
+    /// Appends a string that begins at a place, in a direction, in a font of a size. White space represents its distance from the previous
+    /// string.
     fn show(&mut self, shown: &str, (x, y): (f32, f32), (right, up): (f32, f32), size: f32) {
         if let Some(((last_x, last_y), last_size)) = self.last {
             let (dx, dy, em) = (x - last_x, y - last_y, size.max(last_size));
@@ -135,7 +135,7 @@ fn spelled_out(text: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// What operators set, and `q` saves.
+/// The state that operators set, and that `q` saves.
 #[derive(Clone)]
 struct State<'d> {
     /// From the coordinates of the content to those of the page.
@@ -169,10 +169,10 @@ struct Run<'r, 'd, 't> {
     resources: Option<&'d Dictionary>,
     state: State<'d>,
     saved: Vec<State<'d>>,
-    /// Where the next string, and the current line, begins.
+    /// Starts of the next string, and of the current line.
     string_at: Matrix,
     line_at: Matrix,
-    /// How many forms are around it.
+    /// Number of enclosing forms.
     depth: usize,
 }
 

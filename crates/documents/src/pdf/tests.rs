@@ -5,7 +5,7 @@ use crate::Unreadable;
 
 const TEXT_MAX: usize = 1 << 20;
 
-/// A PDF with these objects, of which the first is the catalog; `trailer` adds to its trailer.
+/// A PDF with these objects, beginning with the catalog; `trailer` adds to its trailer.
 fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut file = b"%PDF-1.5\n".to_vec();
     let mut entries = String::new();
@@ -108,7 +108,7 @@ fn a_page_that_cannot_be_read_is_empty() {
 }
 
 #[test]
-fn what_has_no_text_is_named() {
+fn documents_without_text_return_the_reason() {
     assert_eq!(text_of(&["0 0 10 10 re f", ""]), Err(Unreadable::NoText));
     assert_eq!(text_of(&[]), Err(Unreadable::Damaged));
     let dictionary = format!("<< /Filter /Standard /V 1 /R 2 /P -4 /O <{0}> /U <{0}> >>", "5A".repeat(32));

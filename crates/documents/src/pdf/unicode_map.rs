@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 /// Most codes of a map; a code has at most two bytes in practice.
 const CODES_MAX: usize = 70_000;
-/// Most UTF-16 units that one code stands for.
+/// Most UTF-16 units for one code.
 const UNITS_MAX: usize = 32;
 
 /// A map from codes to texts.
 #[derive(Debug, Default)]
 pub(super) struct UnicodeMap {
     texts: HashMap<u32, String>,
-    /// Bytes of a code: that of most codes.
+    /// Bytes of most codes.
     code_bytes: usize,
-    /// How many codes were read, also repeatedly.
+    /// Number of codes that were read, including repetitions.
     read: usize,
 }
 

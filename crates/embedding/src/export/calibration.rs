@@ -18,7 +18,7 @@ pub struct Calibration {
     pub linears: Vec<LinearInput>,
 }
 
-/// How the input of one linear layer becomes 8 bits.
+/// The quantisation of one linear layer's input to 8 bits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinearInput {
@@ -26,7 +26,7 @@ pub struct LinearInput {
     pub linear: String,
     /// Width of one step, after smoothing.
     pub scale: f32,
-    /// The step that stands for 0.
+    /// The step that represents 0.
     pub zero_point: u8,
     /// The widest input channels, and by how much each is divided first.
     pub smoothed: Vec<(usize, f32)>,

@@ -27,7 +27,7 @@ pub(super) struct Op {
 }
 
 impl Op {
-    /// An operation of the standard set; an empty input name stands for an omitted optional input.
+    /// An operation of the standard set; an empty input name means an omitted optional input.
     pub(super) fn new(op_type: &str, inputs: &[&str]) -> Self {
         let input = inputs.iter().map(ToString::to_string).collect();
         Self { node: NodeProto { input, op_type: op_type.to_owned(), ..NodeProto::default() } }

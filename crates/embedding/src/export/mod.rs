@@ -20,7 +20,7 @@ pub use bert::Architecture;
 pub use calibration::{Calibration, LinearInput};
 pub use weights::Weights;
 
-/// Which graph to make.
+/// The kind of graph to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphKind {
     /// f32 products.
@@ -34,7 +34,7 @@ pub enum GraphKind {
     Fp32Tokens,
 }
 
-/// Why a graph could not be made.
+/// The reason why a graph could not be made.
 #[derive(Debug)]
 pub struct ExportError(String);
 

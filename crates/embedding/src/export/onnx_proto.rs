@@ -17,7 +17,7 @@ pub(super) struct ModelProto {
     pub(super) opset_import: Vec<OperatorSetIdProto>,
 }
 
-/// Which version of which operators the graph uses.
+/// A set of operators that the graph uses, with its version.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OperatorSetIdProto {
     #[prost(string, tag = "1")]

@@ -20,7 +20,7 @@ pub(super) fn smooth(weight: &mut Matrix, input: &LinearInput) {
     }
 }
 
-/// What each input channel is multiplied with: 1, or the inverse of its factor.
+/// Returns the factor of each input channel: 1, or the inverse of its smoothing factor.
 pub(super) fn channel_multipliers(channels: usize, input: &LinearInput) -> Vec<f32> {
     let mut multipliers = vec![1.0; channels];
     for &(channel, factor) in &input.smoothed {

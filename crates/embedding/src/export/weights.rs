@@ -20,7 +20,7 @@ impl<'a> Weights<'a> {
     /// Parses a safetensors file.
     ///
     /// # Errors
-    /// The bytes are no safetensors file.
+    /// The bytes are not a safetensors file.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ExportError> {
         let tensors =
             SafeTensors::deserialize(bytes).map_err(|e| ExportError::new(format!("model weights: {e}")))?;

@@ -1,5 +1,5 @@
-//! Reuses the vectors in portable files of an earlier build, so that a run embeds only the missing texts. Nothing else
-//! in such a file is trusted: a wrong vector degrades the ranking, while a wrong row would be a false answer.
+//! Reuses the vectors in portable files of an earlier build, so that a run embeds only the missing texts. Nothing else in these files is
+//! trusted: a wrong vector degrades the ranking, while a wrong row would be a false answer.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use store::portable::{
 };
 use store::{Access, ProjectTx};
 
-/// Most entries of the folder that are looked at.
+/// Most entries of the folder that are examined.
 const ENTRIES_MAX: usize = 4096;
 /// Most portable files whose metadata is read.
 const SUMMARIES_MAX: usize = 64;
@@ -36,9 +36,8 @@ const PAGE_TEXTS: i64 = 2000;
 /// Longest checksum file in bytes.
 const CHECKSUM_BYTES_MAX: u64 = 4096;
 
-/// Stores the vectors of pending texts that the portable files in the folder contain, first of those that are nearest to HEAD of
-/// the repository with this name. A folder without a usable file causes a note instead of an error, because a first build
-/// has none.
+/// Stores the vectors of pending texts that the portable files in the folder contain, first from those that are nearest to HEAD of the
+/// repository with this name. A folder without a usable file causes a note instead of an error, because it has none on a first build.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults.
@@ -89,7 +88,7 @@ pub(super) async fn restore(
     Ok(Some(restored))
 }
 
-/// Where artifacts are looked for, and which can be used.
+/// A search for artifacts, with the conditions that a usable one meets.
 struct ArtifactSearch {
     folder: PathBuf,
     /// The commit of HEAD, in hex.
@@ -103,7 +102,7 @@ struct ArtifactSearch {
 #[derive(Debug, Clone)]
 struct Candidate {
     path: PathBuf,
-    /// Its name, for reports.
+    /// Name of the file, for reports.
     file: String,
     /// Names and commits of the repositories in it. If it was made for a commit, this is the only one.
     repositories: Vec<(String, Option<String>)>,
@@ -142,9 +141,9 @@ impl ArtifactSearch {
         (candidates, notes)
     }
 
-    /// The portable files in the folder: those with HEAD in their name first, then the newest.
+    /// Returns the portable files in the folder: those with HEAD in their name first, then the newest.
     fn portable_files(&self) -> Vec<PathBuf> {
-        // Since its path was checked, a link may have been put there.
+        // A link may have been put there since the path was checked.
         let entries = Folder::open(&self.folder).and_then(|folder| folder.entries(ENTRIES_MAX));
         let entries = entries.map(|(entries, _)| entries).unwrap_or_default();
         // Skip links, which could point to files outside of the folder.
@@ -172,13 +171,13 @@ impl Candidate {
         Self { path, file, repositories, is_dirty, built_at: meta.built_at }
     }
 
-    /// Its commits.
+    /// Returns the commits of the repositories in it.
     fn commits(&self) -> impl Iterator<Item = &str> {
         self.repositories.iter().filter_map(|(_, commit)| commit.as_deref())
     }
 
-    /// What it is to the repository with this name, and the commit by which it is that. `position` gives the position of a
-    /// commit in the history of HEAD.
+    /// Returns the relation to the repository with this name, and the commit that decides it. `position` gives the position of a commit in
+    /// the history of HEAD.
     fn rank(&self, repository: &str, position: impl Fn(&str) -> Option<u32>) -> Rank {
         let nearest = self.commits().filter_map(|commit| Some((position(commit)?, commit))).min();
         let of_same_name = self.repositories.iter().find(|(name, _)| name == repository);
@@ -194,11 +193,11 @@ impl Candidate {
     }
 }
 
-/// How near an artifact is to HEAD.
+/// Relation of an artifact to HEAD; the nearest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rank {
     relation: ArtifactRelation,
-    /// Position of its commit in the history of HEAD.
+    /// Position of the commit in the history of HEAD.
     position: u32,
     commit: Option<String>,
 }
@@ -262,7 +261,7 @@ fn sort_by_rank(
     ranked.into_iter().map(artifact).collect()
 }
 
-/// The positions of commits in the history of HEAD; those that are not in it, or that cannot be found in time, are left out.
+/// Returns the positions of commits in the history of HEAD; those that are not in it, or that cannot be found in time, are omitted.
 async fn positions(
     run: &RunContext<'_>,
     found: Option<&FoundRepository>,
@@ -337,7 +336,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// Stores the vectors that a file has of pending texts; returns their number.
+/// Stores the vectors of pending texts that are in a file; returns their number.
 async fn take_vectors(run: &RunContext<'_>, mut reader: Reader) -> Result<u64, Fault> {
     let (mut taken, mut after) = (0, Vec::new());
     loop {
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_whole_project_the_nearest_commit_counts() {
+    fn the_nearest_commit_of_a_whole_project_counts() {
         let mut project = candidate("index.sqlite", "toys", Some("f1"), false, "2026-01");
         project.repositories.push(("shop".to_owned(), Some("c2".to_owned())));
         let known = |commit: &str| (commit == "c2").then_some(4);
@@ -464,7 +463,7 @@ mod tests {
         let (file, beside) = (folder.join("a.sqlite"), folder.join("a.sqlite.sha256"));
         let check = || check_checksum(&file, &|| false);
         std::fs::write(&file, "content").unwrap();
-        assert_eq!(check(), Ok(()), "there is none");
+        assert_eq!(check(), Ok(()), "without a checksum file");
         let line = format!("{}  a.sqlite\n", sha256::digest_hex(b"content"));
         std::fs::write(&beside, &line).unwrap();
         assert_eq!(check(), Ok(()));

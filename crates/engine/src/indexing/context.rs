@@ -29,15 +29,15 @@ pub struct RunContext<'a> {
     pub fence: Fence,
     /// The canonical root of the repository, or its address.
     pub root: &'a Path,
-    /// Where its files are.
+    /// Location of the repository's files.
     pub tree: &'a FileTree,
-    /// The branches and tags beside the default branch that are indexed as well.
+    /// Branches and tags that are indexed in addition to the default branch.
     pub revisions: &'a [Revision],
     /// The options of the run.
     pub options: Options,
     /// The project's model; without one the run completes lexical search and leaves vectors pending.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// How files are parsed.
+    /// Method of parsing files.
     pub parsing: &'a Parsing,
     /// Interfaces of files that earlier runs have read.
     pub interfaces: &'a Interfaces,
@@ -54,7 +54,7 @@ pub struct RunContext<'a> {
 }
 
 impl<'a> RunContext<'a> {
-    /// The same run over other files.
+    /// Returns the same run over other files.
     pub(super) fn with_tree<'t>(&self, tree: &'t FileTree) -> RunContext<'t>
     where
         'a: 't,

@@ -103,7 +103,7 @@ fn signatures(chunk: &Chunk) -> Option<String> {
 /// Returns the row of a definition. The facts are omitted if the chunk consists of only this definition.
 fn definition_write(definition: ChunkDefinition, is_single_definition: bool) -> DefinitionWrite {
     let kind = (Field::Kind as i16, definition.kind.to_owned());
-    // What has no folded forms is not a name of code.
+    // Text without folded forms is not a name in code.
     let is_name = !definition.forms().is_empty();
     let name_id = name_forms(&definition.name, &definition.name).pop().filter(|_| is_name);
     let facts = definition.facts.into_iter().map(|(field, value)| (field as i16, value));

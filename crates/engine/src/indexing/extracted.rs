@@ -1,4 +1,4 @@
-//! What is indexed and shown of a file: its own text, the text of a notebook's cells, or a document whose text another process has to
+//! The indexed and shown text of a file: its own text, the text of a notebook's cells, or a document whose text another process has to
 //! extract ([`super::extractor`]).
 
 use documents::Format;
@@ -7,13 +7,13 @@ use documents::notebook::{Notebook, comment_mark};
 use super::file::{ContentKind, ReadLimits, SkipReason, classify, classify_text, decode};
 use languages::{self, Language};
 
-/// Whether the text of a file with this name may be extracted from it, so that the limit for documents applies to it.
+/// Returns whether the text of a file with this name may be extracted from it, so that the limit for documents applies to it.
 pub(super) fn may_be_document(path: &str) -> bool {
     is_notebook(path) || Format::of_path(path).is_some()
 }
 
-/// Decides what of a file is indexed, as [`classify`] does for those whose lines are those of their text. Notebooks and documents
-/// that turn out to be something else are classified so, within the limit for ordinary files.
+/// Decides which text of a file is indexed, as [`classify`] does for files whose lines are those of their text. Notebooks and documents
+/// that turn out to be something else are classified as such, within the limit for ordinary files.
 pub(super) fn classify_indexed(
     path: &str,
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) fn classify_indexed(
     }
 }
 
-/// The contents of a text that was extracted from a file.
+/// Returns the contents of a text that was extracted from a file.
 pub(super) fn extracted_text(text: String, language: Option<&'static Language>) -> ContentKind {
     let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
     ContentKind::Text { text, lines, language, extracted: true }
@@ -58,7 +58,8 @@ fn notebook_contents(notebook: &Notebook, limits: &ReadLimits) -> Result<Content
     Ok(extracted_text(text, language))
 }
 
-/// The language of a notebook's kernel; that of notebooks if it is not known. A notebook that does not name any is in Python.
+/// Returns the language of a notebook's kernel, or that of notebooks if it is not known. A notebook that does not name a language is in
+/// Python.
 fn kernel_language(notebook: &Notebook) -> Option<&'static Language> {
     let mut names = notebook.languages().peekable();
     let language = match names.peek() {
@@ -68,7 +69,7 @@ fn kernel_language(notebook: &Notebook) -> Option<&'static Language> {
     language.or_else(|| languages::by_name("jupyter"))
 }
 
-/// The language of a kernel: `python3`, `C++17`, `julia-1.10`.
+/// Returns the language of a kernel: `python3`, `C++17`, `julia-1.10`.
 fn language_of_kernel(name: &str) -> Option<&'static Language> {
     let without_version = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | ' '));
     let known = [name, without_version].into_iter().find_map(languages::by_name);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_notebook_is_classified_as_any_text() {
+    fn an_invalid_notebook_is_classified_as_any_text() {
         let broken = br#"{"cells": [], "nbformat": 1}"#;
         let Ok(ContentKind::Text { text, language, extracted: false, .. }) = classified("a.ipynb", broken)
         else {

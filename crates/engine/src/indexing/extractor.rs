@@ -21,7 +21,7 @@ use platform::process::worker::{Worker, WorkerError};
 const MODE: &str = "extractor";
 /// Additional memory for each byte of a document: for its copies, and for what it unpacks to.
 const MEMORY_PER_BYTE: u64 = 16;
-/// Longest text of a document in bytes; the rest of it is left out.
+/// Longest text of a document in bytes; the rest of it is omitted.
 const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of an answer besides the text, at most.
 const ANSWER_BYTES: usize = 1024;
@@ -94,7 +94,7 @@ impl Extractor {
     }
 }
 
-/// A text as texts are stored, or the reason why there is none.
+/// Returns a text in its stored form, or the reason why it cannot be stored.
 fn checked(text: Result<String, Unreadable>) -> Result<String, SkipReason> {
     match text {
         Ok(text) if text.len() > TEXT_BYTES_MAX + ANSWER_BYTES || text.contains('\0') => {
@@ -108,7 +108,7 @@ fn checked(text: Result<String, Unreadable>) -> Result<String, SkipReason> {
     }
 }
 
-/// Why a document whose extractor died is skipped.
+/// Returns the reason why a document is skipped after its extractor died.
 fn reason_of_end(format: &str, worker: Worker) -> SkipReason {
     let Some(output) = worker.wait_or_kill() else { return SkipReason::UnreadableDocument };
     let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));

@@ -36,8 +36,8 @@ pub(super) async fn record_failure(run: &RunContext<'_>, repository: &OpenedRepo
     }
 }
 
-/// Records that a repository could not be fetched, if it has been indexed before: its rows stay searchable, and whoever asks is
-/// told that they are not refreshed. A cancelled run and a full disk say nothing about the repository.
+/// Records that a repository could not be fetched, if it has been indexed before: its rows stay searchable, and answers report that they
+/// are not refreshed. A cancelled run and a full disk say nothing about the repository.
 pub async fn record_unfetched(store: &Store, project: &Project, fence: Fence, root: &Path, fault: &Fault) {
     if fault.code == ErrorCode::Cancelled || is_disk_space_fault(fault) || is_transient(fault) {
         return;

@@ -58,7 +58,7 @@ skip_reasons! {
     SecretFile "secret_file" "Files of this name contain secrets, and its content does not show otherwise.";
     Link "link" "It is a symbolic link; the target is indexed at its own path.";
     NotRegular "not_regular" "It is not a regular file.";
-    LfsPointer "lfs_pointer" "It stands for a file that git LFS keeps elsewhere.";
+    LfsPointer "lfs_pointer" "It is a pointer to a file that git LFS stores elsewhere.";
     Submodule "submodule" "It is a submodule; index its repository by its own address.";
     WorkTree "work_tree" "It is another work tree of a git repository, with its files once more; index it by its own path.";
     Unreadable "unreadable" "Permission was denied, or reading failed.";
@@ -106,7 +106,7 @@ pub struct ReadLimits {
 /// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContents {
-    /// What the file that was read was like before; `None` if none was opened.
+    /// Metadata of the file before it was read; `None` if no file was opened.
     pub metadata: Option<FileMetadata>,
     /// BLAKE3 hash of the bytes; `None` if the file was not read.
     pub content_hash: Option<[u8; 32]>,
@@ -116,7 +116,7 @@ pub struct FileContents {
     pub kind: ContentKind,
 }
 
-/// Text to index, or the reason why there is none.
+/// Text to index, or the reason why it is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentKind {
     /// Text: UTF-8 without byte order mark and NUL. Line endings are those of the file.
@@ -127,7 +127,7 @@ pub enum ContentKind {
         lines: u32,
         /// The language, detected from the name and the first bytes.
         language: Option<&'static Language>,
-        /// Whether the text was extracted from the file, so that its lines are not those of the file.
+        /// `true` if the text was extracted from the file, so that its lines are not those of the file.
         extracted: bool,
     },
     /// A document, whose text has to be extracted by another process.
@@ -243,7 +243,7 @@ impl From<ReadError> for SkipReason {
     }
 }
 
-/// The fault for a root that cannot be opened.
+/// Returns the fault for a root that cannot be opened.
 pub(super) fn root_fault(error: io::Error) -> Fault {
     let fault = match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -322,7 +322,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, SkipReason> {
     })
 }
 
-/// Whether more than a tenth of the bytes are control characters that do not occur in text.
+/// Returns whether more than a tenth of the bytes are control characters that do not occur in text.
 fn mostly_control(bytes: &[u8]) -> bool {
     let control =
         bytes.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)).count();
@@ -338,7 +338,7 @@ const LOCK_FILES: &[&str] = &[
     ".terraform.lock.hcl",
 ];
 
-/// Whether a text is what git LFS leaves in place of a file.
+/// Returns whether a text is the pointer that git LFS writes in place of a file.
 pub(super) fn is_lfs_pointer(text: &str) -> bool {
     /// Longest pointer, by its specification.
     const POINTER_BYTES_MAX: usize = 1024;

@@ -9,14 +9,14 @@ use contract::Fault;
 use contract::config;
 use tenancy::AllowedRoots;
 
-/// The files that an index run would look at.
+/// The files that an index run would examine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileList {
-    /// Paths of the regular files below the root, with `/`, sorted. Ignored, vendored and generated ones are left out.
+    /// Paths of the regular files below the root, with `/`, sorted. Ignored, vendored and generated files are omitted.
     pub files: Vec<String>,
-    /// Paths that were passed over, such as links, and why; a directory ends in `/`. The first 10,000.
+    /// Paths that were skipped, such as links, and why; a directory ends in `/`. The first 10,000.
     pub skipped: Vec<(String, SkipReason)>,
-    /// Why files may be missing, one sentence each; empty if none are.
+    /// Reasons why files may be missing, one sentence each; empty if there are none.
     pub incomplete: Vec<String>,
 }
 

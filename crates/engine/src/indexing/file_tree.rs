@@ -1,4 +1,4 @@
-//! Where the files of a repository are: in a directory, or in a commit of a mirror. Everything above reads both alike.
+//! Location of a repository's files: in a directory, or in a commit of a mirror. All callers read both alike.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, Folder, ReadE
 use super::file::root_fault;
 use contract::{ErrorCode, Fault, escaped_line};
 
-/// Where a run finds the files of its repository.
+/// Source of a repository's files for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileTree {
     /// In the directory that is the root.
@@ -66,7 +66,7 @@ impl FileTree {
         Ok(opened)
     }
 
-    /// Has the mirror fetched anew, because it cannot be read completely.
+    /// Makes the next run fetch the mirror anew, because it cannot be read completely.
     pub(super) fn distrust(&self) {
         if let Self::Commit { git_dir, .. } = self {
             distrust_mirror(git_dir);
@@ -80,23 +80,23 @@ fn unreadable_commit(error: io::Error) -> Fault {
         .with_source(error)
 }
 
-/// How long after a change a file may change again without another time: the coarsest file systems count in two seconds, and
-/// all of them in ticks of some milliseconds.
+/// Time within which two changes of a file may have the same modification time: the coarsest file systems count in two seconds, and all of
+/// them in ticks of some milliseconds.
 const TIME_STEP_NS: i64 = 2_000_000_000;
 
-/// Whether a file that was read at `now_ns` may have changed since without a sign of it in its time.
+/// Returns whether a file that was read at `now_ns` may have changed since without a new modification time.
 fn is_unsettled(modified_ns: i64, now_ns: i64) -> bool {
     now_ns.saturating_sub(modified_ns).saturating_abs() < TIME_STEP_NS
 }
 
-/// The size and time to store with a file. A time that proves nothing yet is stored one nanosecond early, so that the next run
-/// reads the file again.
+/// Returns the size and time to store with a file. A time that is too recent to prove anything is stored one nanosecond early, so that the
+/// next run reads the file again.
 fn stamp_to_store(metadata: FileMetadata, now_ns: i64) -> FileMetadata {
     let early = i64::from(is_unsettled(metadata.modified_ns, now_ns));
     FileMetadata { modified_ns: metadata.modified_ns.saturating_sub(early), ..metadata }
 }
 
-/// Nanoseconds since 1970.
+/// Returns the nanoseconds since 1970.
 #[expect(
     clippy::disallowed_methods,
     reason = "it is compared with times of the file system, which no test replaces"
@@ -127,7 +127,7 @@ impl TreeFolder {
         }
     }
 
-    /// The entries, unsorted, up to `entries_max`, and whether these are all.
+    /// Returns the entries, unsorted, up to `entries_max`, and whether these are all.
     ///
     /// # Errors
     /// The system's error.
@@ -138,7 +138,7 @@ impl TreeFolder {
         }
     }
 
-    /// The type of the entry `name`, or `None` if there is none.
+    /// Returns the type of the entry `name`, or `None` if it does not exist.
     pub(super) fn entry_kind(&self, name: &str) -> Option<EntryKind> {
         match self {
             Self::Disk(folder) => folder.entry_kind(name),
@@ -146,7 +146,7 @@ impl TreeFolder {
         }
     }
 
-    /// The size of the file `name`, and a number that changes with it: on disk its modification time.
+    /// Returns the size of the file `name`, and a number that changes with it: on disk its modification time.
     ///
     /// # Errors
     /// The system's error.
@@ -165,7 +165,7 @@ impl TreeFolder {
         self.read_with_metadata(path, bytes_max).1
     }
 
-    /// As [`read`](Self::read), with what [`metadata`](Self::metadata) says of the file; `None` if none was opened.
+    /// As [`read`](Self::read), with the result of [`metadata`](Self::metadata); `None` if no file was opened.
     pub(super) fn read_with_metadata(
         &self,
         path: &str,
@@ -181,7 +181,7 @@ impl TreeFolder {
         }
     }
 
-    /// Whether the file `name` begins with these bytes.
+    /// Returns whether the file `name` begins with these bytes.
     pub(super) fn begins_with(&self, name: &str, bytes: &[u8]) -> bool {
         match self {
             Self::Disk(folder) => {
@@ -198,7 +198,7 @@ impl TreeFolder {
         }
     }
 
-    /// Whether this directory is in procfs or sysfs.
+    /// Returns whether this directory is in procfs or sysfs.
     pub(super) fn is_kernel_file_system(&self) -> bool {
         match self {
             Self::Disk(folder) => folder.is_kernel_file_system(),

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_or_broken_is_nothing() {
+    fn missing_or_malformed_front_matter_is_ignored() {
         for text in
             ["# Title\n", "---\nnever closed\n", "---\n: : :\n---\n", "---\n---\n", "", "---\n{{{{\n---\n"]
         {

@@ -129,7 +129,7 @@ pub fn redaction(data: &[u8]) {
     assert_eq!(again.text, clean.text, "redacted again");
 }
 
-/// Seed documents.
+/// Returns the seed documents.
 pub fn documents() -> Vec<Vec<u8>> {
     let seeds = [
         "---\ntitle: A\ntags: [x, y]\nowner: {team: core, on: true, n: 1.5}\n---\ntext\n",

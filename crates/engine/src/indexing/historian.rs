@@ -61,14 +61,14 @@ pub(super) struct HistoryLocation {
 enum HistoryRequest<'t> {
     /// Must be the first request.
     Open(HistoryLocation),
-    /// Whether the commit contains any of these files.
+    /// Checks whether the commit contains any of these files.
     ContainsAny(Vec<&'t str>),
-    /// Where these commits are in the history.
+    /// Returns the positions of these commits in the history.
     Positions {
         commits: Vec<&'t str>,
         limits: Limits,
     },
-    /// How the files of the commit differ from these.
+    /// Returns the differences between the files of the commit and these.
     Compare(Vec<HashedFile<'t>>),
     Files(Limits),
     Lines {
@@ -76,7 +76,7 @@ enum HistoryRequest<'t> {
         text: &'t str,
         limits: Limits,
     },
-    /// The commit that a tag points to.
+    /// Returns the commit that a tag points to.
     Peel(&'t str),
 }
 

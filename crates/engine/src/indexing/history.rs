@@ -133,7 +133,7 @@ impl HistorianPool {
     }
 }
 
-/// Stores the commit of which all files were read, also if no history is read.
+/// Stores the commit whose files were all read, even if no history is read.
 pub(super) async fn store_commit(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
     match run.tree {
         FileTree::Commit { head, .. } if run.options.mode == Mode::All => {
@@ -151,7 +151,7 @@ async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head
     tx.commit().await
 }
 
-/// The directory in which the history is looked for.
+/// Returns the directory in which the history is searched for.
 pub(super) fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
     match run.tree {
         FileTree::Directory => run.root,
@@ -384,7 +384,7 @@ fn read_text(root: &OpenRoot, path: &str, settings: &config::Indexing) -> Option
     }
 }
 
-/// The limits of one call that reads the history.
+/// Returns the limits of one call that reads the history.
 pub(super) fn limits(settings: &config::Indexing) -> Limits {
     Limits {
         commits_max: settings.history_commits_max,

@@ -38,12 +38,12 @@ const WORK_BETWEEN_STOP_CHECKS: usize = 1 << 18;
 /// Maximum number of rejected ignore files with a note.
 const NOTES_MAX: usize = 20;
 
-/// By whose rules a path is ignored.
+/// Owner of the rules by which a path is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IgnoredBy {
     /// Those of [`IGNORE_FILE`].
     Product,
-    /// Git's, which do not apply to what git tracks.
+    /// Git's, which do not apply to tracked files.
     Git,
 }
 
@@ -66,7 +66,7 @@ struct DirectoryRules {
     product: Rules,
     git: Rules,
     exclude: Rules,
-    /// Whether the directory is the root of a git repository; git rules of the directories above do not apply to it.
+    /// `true` if the directory is the root of a git repository; git rules of the directories above do not apply to it.
     is_repository: bool,
     bytes: usize,
 }
@@ -77,7 +77,7 @@ pub(super) struct Rules {
     /// The directory to which they apply.
     base: PathBuf,
     patterns: Vec<Pattern>,
-    /// Number of rules that were left out because matching them could take too long.
+    /// Number of rules that were omitted because matching them could take too long.
     left_out: usize,
 }
 
@@ -146,7 +146,7 @@ impl IgnoreRules {
         rules
     }
 
-    /// The rules of the folders above `root` in its commit, from the top.
+    /// Returns the rules of the folders above `root` in its commit, from the top.
     pub(super) fn of_folders(root: &Path, above: &[TreeFolder]) -> Self {
         let mut rules = Self::default();
         for (levels_up, folder) in (1..=above.len()).rev().zip(above) {
@@ -187,8 +187,8 @@ impl IgnoreRules {
         self.bytes -= self.levels.pop().map_or(0, |level| level.bytes);
     }
 
-    /// Returns by which rules `path` is ignored, if it is. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of
-    /// a directory over those of the directories above. The result has no meaning once `must_stop` is true.
+    /// Returns whose rules ignore `path`, if any do. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of a directory
+    /// over those of the directories above. The result has no meaning once `must_stop` is true.
     pub(super) fn ignored(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Of which commit an index is: compares the indexed files with those of the commit.
+//! Determines the commit of an index by comparing the indexed files with those of the commit.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use tenancy::AllowedRoots;
 const TIME_MAX: Duration = Duration::from_secs(600);
 /// Largest file that is compared, which is also the largest object of git that is read.
 const FILE_BYTES_MAX: usize = 64 << 20;
-/// Why the index of an archive, for example, is of no commit.
+/// The reason why the index of an archive, for example, has no commit.
 const NO_DIRECTORY: &str = "it has neither a directory nor an address";
 
 /// The commit of an index.
@@ -44,28 +44,27 @@ pub(super) struct HashedFile<'t> {
 }
 
 impl<'t> HashedFile<'t> {
-    /// `None` for a file that is not searchable.
+    /// Returns `None` for a file that is not searchable.
     fn from_row(row: &'t FileRow) -> Option<Self> {
         let hash: [u8; 32] = row.content_hash.as_slice().try_into().ok()?;
         row.skipped.is_none().then_some(Self { path: &row.path, hash })
     }
 }
 
-/// How the files of a commit differ from others.
+/// Differences between the files of a commit and others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CommitDifferences {
-    /// Files with another content in the commit, or none.
+    /// Files whose content is different in the commit, or that it does not have.
     differing: Vec<String>,
     /// Files that only the commit has.
     only_committed: Vec<String>,
 }
 
-/// Compares the index of a repository with a commit: that of HEAD for a directory, that of the last run for an address. Files are
-/// compared by their content, so a change that was indexed is found even if the work tree has none any more.
+/// Compares the index of a repository with a commit: that of HEAD for a directory, that of the last run for an address. Files are compared
+/// by their content, so a change that was indexed is found even if it is no longer in the work tree.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if the index is of no commit: its last run was not complete, or the repository is not in git; `CANCELLED`; storage
-/// faults.
+/// `ILLEGAL_STATE` if the index has no commit: its last run was not complete, or the repository is not in git; `CANCELLED`; storage faults.
 pub async fn indexed_commit(
     store: &Store,
     project: &Project,
@@ -85,8 +84,8 @@ pub async fn indexed_commit(
     compare(store, project, repository, None, settings, parsing, cancel).await
 }
 
-/// The files in which the index of a repository differs from a commit that need not be checked out, sorted; as [`indexed_commit`]
-/// else.
+/// Returns the files in which the index of a repository differs from a commit that need not be checked out, sorted; otherwise as
+/// [`indexed_commit`].
 ///
 /// # Errors
 /// As [`indexed_commit`]; also if the repository does not have the commit.
@@ -108,7 +107,7 @@ pub async fn differing_from_commit(
     Ok(compared.differing)
 }
 
-/// Whether a repository is an archive; a directory can have the name of one.
+/// Returns whether a repository is an archive; a directory can have the name of one.
 async fn is_archive(repository: &RepositoryRow) -> Result<bool, Fault> {
     if !repository.is_archive() {
         return Ok(false);
@@ -117,7 +116,7 @@ async fn is_archive(repository: &RepositoryRow) -> Result<bool, Fault> {
     blocking(move || Ok(root.is_file())).await
 }
 
-/// Compares the index of a directory with a commit, without one with that of HEAD.
+/// Compares the index of a directory with a commit, by default that of HEAD.
 async fn compare(
     store: &Store,
     project: &Project,
@@ -175,7 +174,7 @@ fn compare_rows(
             HistorianError::Failed(why) => no_commit(&format!("its git history was not read: {why}")),
         })?;
     let CommitDifferences { mut differing, only_committed } = compared;
-    // What the index leaves out, because it is binary or vendored for example, is still there.
+    // Files that the index omits, for example because they are binary or vendored, still exist.
     let folder = Folder::open(root).map_err(root_fault)?;
     let is_deleted = |path: &String| matches!(folder.open_file(path), Err(ReadError::NotFound));
     differing.extend(only_committed.into_iter().filter(is_deleted));
@@ -183,7 +182,7 @@ fn compare_rows(
     Ok(IndexedCommit { id: head.commit.clone(), differing })
 }
 
-/// The fault for an index that is of no commit, for a reason that completes the sentence.
+/// Returns the fault for an index without a commit, for a reason that completes the sentence.
 fn no_commit(reason: &str) -> Fault {
     Fault::new(ErrorCode::IllegalState, format!("The index of the repository is of no commit: {reason}."))
         .with_hint("Index a commit of a git repository completely, then run again.")
@@ -202,7 +201,7 @@ pub(super) fn compare_files(history: &History, files: &[HashedFile<'_>]) -> Opti
     Some(CommitDifferences { differing, only_committed })
 }
 
-/// Whether git checks a committed file out as one with this hash: as it is, with the line ends of Windows, or from where LFS keeps it.
+/// Returns whether git checks a committed file out as one with this hash: unchanged, with the line ends of Windows, or from LFS storage.
 fn is_checked_out_as(committed: &[u8], hash: &[u8; 32]) -> bool {
     let has_hash = |bytes: &[u8]| blake3::hash(bytes).as_bytes() == hash;
     has_hash(committed)

@@ -1,5 +1,5 @@
-//! Reads the stored interfaces of files. Those that were read recently are kept, so that after the edit of one file those of all
-//! others need not be decoded again.
+//! Reads the stored interfaces of files. Recently read interfaces are kept, so that after the edit of one file those of all others need not
+//! be decoded again.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct ByBytes;
 
 impl Weighter<BytesHash, Kept> for ByBytes {
     fn weight(&self, _: &BytesHash, kept: &Kept) -> u64 {
-        // An entry takes memory also if it has nothing to say.
+        // An empty entry takes memory as well.
         kept.bytes.max(64)
     }
 }
@@ -44,7 +44,7 @@ impl Default for Interfaces {
 }
 
 impl Interfaces {
-    /// The interface that these bytes say.
+    /// Returns the interface that these bytes encode.
     pub(super) fn read(&self, bytes: &[u8]) -> Arc<KnownInterface> {
         let hash = *blake3::hash(bytes).as_bytes();
         if let Some(kept) = self.0.get(&hash) {
@@ -56,7 +56,7 @@ impl Interfaces {
     }
 }
 
-/// Reads an interface. The row may come from an archive: one that makes no sense counts as that of an empty file.
+/// Reads an interface. The row may come from an archive: an invalid one counts as that of an empty file.
 pub(crate) fn read_interface(bytes: &[u8]) -> Interface {
     let read = postcard::from_bytes::<Interface>(bytes).ok().filter(Interface::is_sound);
     read.unwrap_or_else(|| Interface {

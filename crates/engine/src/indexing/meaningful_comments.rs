@@ -56,12 +56,12 @@ fn is_long_enough(text: &str) -> bool {
     (count >= LETTERS_MIN && words.count() >= WORDS_MIN) || spaceless >= WORDS_MIN
 }
 
-/// Whether the letter belongs to a script without spaces: Chinese, Japanese, Thai or Lao.
+/// Returns whether the letter belongs to a script without spaces: Chinese, Japanese, Thai or Lao.
 fn is_spaceless(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{2ffff}')
 }
 
-/// Whether the line divides sections, with or without a title: `---- helpers ----`.
+/// Returns whether the line divides sections, with or without a title: `---- helpers ----`.
 fn is_divider(line: &str) -> bool {
     let mut run = 0_usize;
     let mut before = None;
@@ -90,7 +90,7 @@ fn is_licence(text: &str) -> bool {
     claims || LICENCE_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Whether more than half of the non-empty lines are code.
+/// Returns whether more than half of the non-empty lines are code.
 fn is_code(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (mut all, mut code) = (0_usize, 0_usize);

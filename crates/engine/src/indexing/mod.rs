@@ -1,5 +1,5 @@
-//! Indexing in stages: walk, plan, prepare (read, extract, redact, chunk, extract facts, weigh terms), write, resolve names, read the history, embed. [`RepositoryWatch`] detects when a
-//! repository has to be indexed again.
+//! Indexing in stages: walk, plan, prepare (read, extract, redact, chunk, extract facts, weigh terms), write, resolve names, read the
+//! history, embed. [`RepositoryWatch`] detects when a repository has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

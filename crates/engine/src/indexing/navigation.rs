@@ -1,7 +1,7 @@
-//! The stage that resolves the uses of names in a repository: which definition uses which.
+//! The stage that resolves the uses of names in a repository to definitions.
 //!
-//! Only files are resolved that changed or mention a name whose meaning changed. What is left to do is recorded with the rows
-//! that cause it, so that the next run completes what a killed one began.
+//! Only files that changed or mention a name whose meaning changed are resolved. The remaining work is recorded with the rows that cause
+//! it, so that the next run completes the work of a killed one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const PAGE_FILES: i64 = 500;
 /// Files that are resolved and written together: little enough that their bodies fit in memory.
 const BATCH_FILES: usize = 64;
 
-/// Resolves what is not resolved in a repository. Returns notes for the report.
+/// Resolves the unresolved uses in a repository. Returns notes for the report.
 ///
 /// # Errors
 /// `CANCELLED`; `ILLEGAL_STATE` if the fence is lost; storage faults. Committed files are kept.
@@ -62,7 +62,7 @@ pub(super) async fn resolve_uses(run: &RunContext<'_>, repository_id: i64) -> Re
     Ok(done)
 }
 
-/// What the stage did.
+/// Result of the stage.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     /// Number of files whose uses were resolved.
@@ -71,7 +71,7 @@ pub(super) struct Resolved {
     pub(super) notes: Vec<String>,
 }
 
-/// What is known of a repository after a run; `None` if none of its files has symbols.
+/// Reports the known uses in a repository after a run; `None` if none of its files has symbols.
 pub(super) async fn report(
     run: &RunContext<'_>,
     repository_id: i64,
@@ -95,14 +95,14 @@ pub(super) async fn report(
     }))
 }
 
-/// What there is to do in the files of one family of languages.
+/// The work in the files of one family of languages.
 struct FamilyWork<'w> {
     languages: Vec<&'w str>,
     /// Files whose own uses are not resolved.
     unresolved: HashSet<i64>,
     /// Names that changed their meaning.
     names: Vec<u32>,
-    /// Whether all files have to be resolved.
+    /// `true` if all files have to be resolved.
     all: bool,
 }
 
@@ -187,7 +187,7 @@ impl<'w> FamilyWork<'w> {
         }
     }
 
-    /// The ids of the files to resolve, in the order of their paths.
+    /// Returns the ids of the files to resolve, in the order of their paths.
     async fn wanted(
         &self,
         run: &RunContext<'_>,

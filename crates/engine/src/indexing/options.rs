@@ -14,7 +14,7 @@ pub struct Options {
     pub full: bool,
     /// Allow a run that removes more than half of the indexed files.
     pub force: bool,
-    /// Which files to index.
+    /// The files to index.
     pub mode: Mode,
     /// Read no files; only embed pending texts.
     pub vectors_only: bool,
@@ -22,7 +22,7 @@ pub struct Options {
     pub sqlite: bool,
     /// Reuse vectors from portable files in this folder.
     pub artifacts: Option<String>,
-    /// Take what these SCIP files say of the repository's files.
+    /// Read the facts in these SCIP files about the repository's files.
     pub scip: Vec<String>,
     /// From now on, also index the branches and tags that match these patterns; `None`: those of earlier runs.
     pub revisions: Option<Vec<String>>,

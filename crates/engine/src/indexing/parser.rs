@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Attempts for each text. If the process dies in both, the text is taken to be the cause.
 const ATTEMPTS: usize = 2;
 
-/// How texts are parsed.
+/// Method of parsing texts.
 #[derive(Debug, Clone)]
 pub enum Parsing {
     /// In sandboxed processes.
@@ -147,8 +147,8 @@ pub(super) fn parse_answer(answer: &[u8], text: &str) -> Option<Chunked> {
     postcard::from_bytes::<Chunked>(answer).ok()?.with_text(text)
 }
 
-/// Returns the reason for which the facts of a text are missing after its parser died. If the process was killed from outside,
-/// the reason permits another attempt.
+/// Returns the reason for which the facts of a text are missing after its parser died. If the process was killed from outside, the reason
+/// permits another attempt.
 fn facts_missing_reason(language: &Language, worker: Worker) -> &'static str {
     let Some(output) = worker.wait_or_kill() else { return "parse_failed" };
     let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
@@ -156,7 +156,7 @@ fn facts_missing_reason(language: &Language, worker: Worker) -> &'static str {
     if was_killed(output.status) { "parse_timeout" } else { "parse_failed" }
 }
 
-/// Whether a process was killed from outside, for example by the kernel for lack of memory, so that another attempt may succeed.
+/// Returns whether a process was killed from outside, for example by the kernel for lack of memory, so that another attempt may succeed.
 pub(super) fn was_killed(status: ExitStatus) -> bool {
     let outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
     status.signal().is_some_and(|signal| outside.contains(&signal))
@@ -176,13 +176,13 @@ pub(crate) struct TextMemory<'m> {
 }
 
 impl TextMemory<'_> {
-    /// Permits the memory for texts of so many bytes.
+    /// Permits the memory for texts of this many bytes.
     pub(crate) fn permit(&self, text_bytes: usize) {
         self.limit.set_headroom(memory(self.base, self.per_byte, text_bytes));
     }
 }
 
-/// The memory limit for texts of so many bytes.
+/// Returns the memory limit for texts of this many bytes.
 fn memory(base: u64, per_byte: u64, text_bytes: usize) -> u64 {
     base.saturating_add(per_byte.saturating_mul(text_bytes as u64))
 }

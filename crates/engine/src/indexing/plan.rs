@@ -40,7 +40,7 @@ pub(super) struct StoredFile {
     pub(super) id: i64,
     /// BLAKE3 hash of the bytes; empty if the file was skipped unread.
     pub(super) content_hash: Vec<u8>,
-    /// Whether it is not searchable.
+    /// `true` if it is not searchable.
     pub(super) is_skipped: bool,
     /// The reason why facts are missing, if another attempt may succeed.
     pub(super) facts_missing: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct StoredFile {
 }
 
 impl StoredFile {
-    /// The state of a stored file that is read again. In a `full` run its hash does not count.
+    /// Creates the state of a stored file that is read again. In a `full` run its hash does not count.
     pub(super) fn new(row: &FileRow, full: bool, timeout_ms: u64) -> Self {
         let retried = should_retry_facts(row, timeout_ms);
         Self {
@@ -136,8 +136,8 @@ fn has_same_size_and_time(row: &FileRow, entry: &WalkedFile) -> bool {
     u64::try_from(row.bytes) == Ok(entry.bytes) && row.modified_ns == entry.modified_ns
 }
 
-/// Returns whether so many files vanished that a mistake (an unmounted volume, a wrong checkout) is more likely than an
-/// edit: more than half of the stored files and more than `guard_files`.
+/// Returns whether so many files vanished that a mistake (an unmounted volume, a wrong checkout) is more likely than an edit: more than
+/// half of the stored files and more than `guard_files`.
 #[must_use]
 pub(super) fn is_suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
     vanished > guard_files && vanished * 2 > stored

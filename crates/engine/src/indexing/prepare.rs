@@ -49,7 +49,7 @@ pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 pub(super) struct PrepareOptions {
     /// The mode of the files to index.
     pub(super) mode: Mode,
-    /// How texts are parsed.
+    /// Method of parsing texts.
     pub(super) parsing: Parsing,
     /// The risk rules, if risk is analysed.
     pub(super) rules: RiskRules,
@@ -147,7 +147,7 @@ fn prepare_file(
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let read = root.read_indexed(&entry.path, &limits, settings.document_bytes_max);
-    // Since the walk, the path may have come to lead to another file, and may lead to the one before again at the next run.
+    // Since the walk, another file may have been moved to this path, and the original may be back at the next run.
     if let Some(FileMetadata { bytes, modified_ns }) = read.metadata {
         (entry.bytes, entry.modified_ns) = (bytes, modified_ns);
     }
@@ -156,7 +156,7 @@ fn prepare_file(
         |stored: &StoredFile| !stored.content_hash.is_empty() && stored.content_hash == content_hash;
     let unchanged = stored.filter(has_same_hash);
     let mut write = empty_row(&entry, content_hash);
-    // Why a file is not searchable is found again, so that the run can say it.
+    // The reason why a file is not searchable is determined again, so that the run can report it.
     if let Some(stored) = &unchanged
         && stored.facts_missing.is_none()
         && !stored.is_skipped
@@ -273,7 +273,7 @@ pub(super) struct FileText<'a> {
     pub(super) text: &'a str,
     pub(super) lines: u32,
     pub(super) language: Option<&'static languages::Language>,
-    /// Whether it was extracted from the file.
+    /// `true` if it was extracted from the file.
     pub(super) extracted: bool,
 }
 

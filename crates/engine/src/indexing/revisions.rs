@@ -1,5 +1,5 @@
-//! Indexes other branches and tags of a repository. A file that has the same content on several revisions is stored, and embedded,
-//! once: each row knows the revisions that have it. What the default branch does not have goes to a hidden repository.
+//! Indexes other branches and tags of a repository. A file that has the same content on several revisions is stored, and embedded, once:
+//! each row knows the revisions that have it. Files that the default branch does not have go to a hidden repository.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -25,10 +25,10 @@ use store::{
 /// A path with a content: the key of a file that revisions share.
 type Version = (String, i64);
 
-/// Brings the other revisions of a repository up to date. Adds to `notes` what could not be indexed.
+/// Brings the other revisions of a repository up to date. Adds revisions that could not be indexed to `notes`.
 ///
 /// # Errors
-/// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults. Until all is written, searches see the old state.
+/// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults. Until everything is written, searches see the old state.
 pub(super) async fn index_revisions(
     run: &RunContext<'_>,
     repository: &OpenedRepository,
@@ -55,7 +55,7 @@ pub(super) async fn index_revisions(
     }
     let full = run.options.full || hidden.versions != repository.versions;
     let (indexed, files_changed) = if !full && is_current(&known, run.revisions) {
-        // What the default branch has come to have, in this run or in one that died.
+        // Files that the default branch has gained, in this run or in one that died.
         let mut tx = run.begin_bulk().await?;
         revisions::merge(&mut tx, run.fence, (repository.id, hidden.id)).await?;
         tx.commit().await?;
@@ -65,7 +65,7 @@ pub(super) async fn index_revisions(
         let update = Update::new(run, (git_dir, folder), known, full);
         update_revisions(run, (repository.id, hidden.id), update, state, (&options, notes)).await?
     };
-    // Also what a run left that died after it had published.
+    // Includes files of a run that died after it had published.
     remove_unused(run, hidden.id).await?;
     let report = close(run, hidden.id, repository.versions).await?;
     Ok(Some(RevisionsReport {
@@ -102,7 +102,7 @@ async fn update_revisions(
     Ok((revisions, files_changed))
 }
 
-/// Records that the hidden repository is complete; returns the size of it.
+/// Records that the hidden repository is complete; returns its size.
 async fn close(run: &RunContext<'_>, hidden_id: i64, versions: Versions) -> Result<RevisionsReport, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let nothing = serde_json::json!({});
@@ -120,7 +120,7 @@ impl From<RevisionRow> for IndexedRevision {
     }
 }
 
-/// Whether the index has exactly these revisions at these commits.
+/// Returns whether the index has exactly these revisions at these commits.
 fn is_current(known: &[RevisionRow], wanted: &[Revision]) -> bool {
     let is_same = |revision: &Revision| {
         known.iter().any(|row| {
@@ -143,7 +143,7 @@ struct Update<'u> {
     /// The mirror, and the folder in it that is indexed.
     place: (&'u Path, &'u str),
     known: Vec<RevisionRow>,
-    /// Whether all files are read again.
+    /// `true` if all files are read again.
     full: bool,
     /// The revisions that have each file, as bits.
     views: HashMap<Version, i64>,
@@ -152,13 +152,13 @@ struct Update<'u> {
     budget: Budget,
 }
 
-/// What the revisions of a repository may cost together, beyond its default branch.
+/// The shared limits of a repository's revisions, beyond its default branch.
 struct Budget {
     /// Further files to read.
     files: usize,
     /// Bytes of their paths.
     path_bytes: usize,
-    /// When listing their files ends.
+    /// Time limit for listing their files.
     deadline: Instant,
 }
 
@@ -179,8 +179,8 @@ impl<'u> Update<'u> {
         Self { run, place, known, full, views: HashMap::new(), to_read: Vec::new(), budget }
     }
 
-    /// Collects the files of all revisions: what each has, and what of it is to be read. Returns the revisions as they will be
-    /// stored. One whose files cannot be read stays as it was; if all are read again, it is left out until they can.
+    /// Collects the files of all revisions, and those of them that have to be read. Returns the revisions to store. A revision whose files
+    /// cannot be read stays as it was; if all are read again, it is omitted until they can be.
     async fn collect(
         &mut self,
         repository_id: i64,
@@ -226,7 +226,7 @@ impl<'u> Update<'u> {
         Ok(revisions)
     }
 
-    /// Bits for new revisions. That of a revision that is not wanted any more is free at once, because all views are published
+    /// Returns bits for new revisions. The bit of a revision that is no longer wanted is free at once, because all views are published
     /// together.
     fn free_bits(&self) -> Vec<i16> {
         let bits = 0..i16::try_from(REVISIONS_MAX).unwrap_or(i16::MAX);
@@ -242,10 +242,10 @@ impl<'u> Update<'u> {
         }
     }
 
-    /// Adds the files of a revision. What is neither stored nor to be read already, is to be read.
+    /// Adds the files of a revision. Those that are neither stored nor scheduled are scheduled to be read.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` if that is more than the budget has; then nothing is added.
+    /// `INVALID_REQUEST` if they exceed the budget; then nothing is added.
     fn add(
         &mut self,
         row: &RevisionRow,
@@ -276,7 +276,7 @@ impl<'u> Update<'u> {
         Ok(())
     }
 
-    /// Takes the files of a revision that nothing else has from the budget.
+    /// Subtracts the files that only this revision has from the budget.
     fn spend(&mut self, entries: &[WalkedFile], stored: &StoredVersions<'_>) -> Result<(), Fault> {
         let (mut files, mut path_bytes) = (0, 0);
         for entry in entries {
@@ -313,7 +313,7 @@ impl<'u> Update<'u> {
         let tree = FileTree::Commit { git_dir: git_dir.to_owned(), head, folder: folder.to_owned() };
         let walked = walk_tree(self.run, &tree).await?;
         match walked.incomplete.first() {
-            // Its other files would look as if they were gone.
+            // Its other files would look as if they were deleted.
             Some(reason) => Err(Fault::new(ErrorCode::IllegalState, reason.clone())),
             None => Ok((tree, walked.entries)),
         }
@@ -330,7 +330,7 @@ fn version(row: &FileRow) -> Version {
     (row.path.clone(), row.modified_ns)
 }
 
-/// The rows whose revisions changed, with the new ones. A version that the default branch has belongs to its row.
+/// Returns the rows whose revisions changed, with the new revisions. A version that the default branch has belongs to its row.
 fn changed_views(state: &[RevisionFile], views: &HashMap<Version, i64>) -> Vec<(i64, i64)> {
     let of_default: HashSet<Version> =
         state.iter().filter(|file| !file.is_hidden).map(|file| version(&file.row)).collect();
@@ -362,7 +362,7 @@ async fn write_versions(
     Ok(written.changed_files)
 }
 
-/// Removes files that no revision has any more.
+/// Removes files that no revision has any longer.
 async fn remove_unused(run: &RunContext<'_>, hidden_id: i64) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let unused = revisions::unused_files(&mut tx, hidden_id).await?;

@@ -48,7 +48,7 @@ pub(super) fn load_rules(run: &RunContext<'_>) -> Result<(RiskRules, Option<Stri
     Ok((Some(Arc::new(rules)), note))
 }
 
-/// Why a repository's rules could not be read.
+/// Returns the reason why a repository's rules could not be read.
 fn why_unread(reason: SkipReason, bytes_max: u64) -> String {
     match reason {
         SkipReason::TooLarge => format!("it is larger than {bytes_max} bytes"),

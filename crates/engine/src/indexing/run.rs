@@ -51,7 +51,7 @@ pub async fn index_repository(run: &RunContext<'_>) -> Result<RunReport, Fault> 
     outcome
 }
 
-/// How long a cancelled run may take to stop at its next check; building a database index has no such check.
+/// Time that a cancelled run may take to stop at its next check; building a database index has no such check.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// Completes shortly after the run was cancelled, which drops the run and rolls back its open transaction.
@@ -68,7 +68,7 @@ pub(super) struct OpenedRepository {
     pub(super) is_new: bool,
     /// The state to restore if the run is cancelled.
     pub(super) state_before: RepositoryState,
-    /// Whether the stored rows were written with other versions, so that all files must be read again.
+    /// `true` if the stored rows were written with other versions, so that all files must be read again.
     pub(super) outdated: bool,
     /// The versions of this run.
     pub(super) versions: Versions,
@@ -93,7 +93,7 @@ async fn run_stages(
     let unchanged = plan.unchanged as u64;
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
-    // A directory may be unmounted; a commit has what somebody pushed.
+    // An unmounted directory looks like deleted files; a commit has exactly the files that were pushed.
     if *run.tree == FileTree::Directory {
         guard_against_loss(run, stored, vanished.len())?;
     }
@@ -423,7 +423,7 @@ const FILES_WITHOUT_TRIGRAMS: i64 = 100;
 /// Completes lexical search: counts, document frequencies, trigrams of files that an earlier version wrote, and the indexes.
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
-    // May also be due because an earlier run was killed after it had written files, or is of an earlier version.
+    // May also be due because an earlier run was killed after it had written files, or had an earlier version.
     let uncounted = statistics::uncounted(&mut tx).await?;
     if !uncounted.is_empty() || index_state::read(&mut tx).await?.statistics_due {
         index_state::publish(&mut tx, run.fence).await?;

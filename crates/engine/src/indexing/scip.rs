@@ -1,8 +1,8 @@
-//! Takes what compilers' indexers say of files from SCIP files that a call names, or that lie in the repository's folder for them.
+//! Reads the facts of compilers' indexers from SCIP files that a call names, or that are in the repository's folder for them.
 //!
-//! A SCIP file is read three times: to see that all of it is sound, to learn where its symbols are defined, and to store its documents
-//! with these places. A document counts only for a file that has the content which the document was made of. Everything of a file
-//! is written in one transaction, so that one that breaks in between changes nothing.
+//! A SCIP file is read three times: to validate all of it, to find the definitions of its symbols, and to store its documents with these
+//! places. A document counts only for a file with the content from which the document was made. Everything in a file is written in one
+//! transaction, so that a failure has no effect.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -29,19 +29,19 @@ use store::{Access, ProjectTx, ScipDocumentWrite, ScipFile, files, scip};
 
 /// Most SCIP files that are read from a repository's folder for them.
 const FILES_MAX: usize = 64;
-/// Most entries of that folder that are looked at.
+/// Most entries of that folder that are examined.
 const ENTRIES_MAX: usize = 4096;
 /// Bytes of documents that are written at once.
 const BATCH_BYTES: usize = 4 << 20;
 /// Documents that are written at once.
 const BATCH_DOCUMENTS: usize = 500;
-/// How often a transaction that waits shows that it lives, within the time after which the database would end it.
+/// Number of signs of life of a waiting transaction within the time after which the database would end it.
 const SIGNS_OF_LIFE: u64 = 4;
 /// Most bytes of one document in the database.
 const DOCUMENT_BYTES_MAX: usize = 32 << 20;
 /// Most bytes of the name of a tool.
 const TOOL_BYTES_MAX: usize = 255;
-/// How a SCIP file's name ends.
+/// Extension of a SCIP file.
 const EXTENSION: &str = ".scip";
 
 /// What a run took from SCIP files.
@@ -62,7 +62,7 @@ pub struct ScipReport {
     pub uses_elsewhere: u64,
 }
 
-/// What the stage did.
+/// Result of the stage.
 #[derive(Debug, Default)]
 pub(super) struct ScipImport {
     /// Absent if there was no SCIP file to read.
@@ -71,7 +71,7 @@ pub(super) struct ScipImport {
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the SCIP files that the run was given, and those in the repository's folder that it does not know.
+/// Reads the SCIP files that the run was given, and those in the repository's folder that are new to it.
 ///
 /// # Errors
 /// `CANCELLED`; `ILLEGAL_STATE` if the fence is lost; storage faults. A file that cannot be used causes a note.
@@ -87,7 +87,7 @@ pub(super) async fn import(
     let (given, root) = (run.options.scip.clone(), run.root.to_owned());
     let folder = match run.tree {
         FileTree::Directory => run.config.indexing.scip_folder.clone(),
-        // What was made of a commit is not part of it.
+        // SCIP files are made from a commit and are not part of it.
         FileTree::Commit { .. } => String::new(),
     };
     let mut done = ScipImport::default();
@@ -112,7 +112,7 @@ pub(super) async fn import(
     };
     for source in sources {
         let before = known.get(&source.name).filter(|_| source.in_folder);
-        // What did not fit may fit now that files have changed.
+        // Documents that did not fit may fit after files have changed.
         let read_again = before.is_some_and(|before| before.refused > 0 && tree_changed);
         let before = before.filter(|_| !read_again).map(|before| before.hash.clone());
         take(run, repository_id, &stage, source, before, &mut done).await?;
@@ -140,7 +140,7 @@ fn limits(settings: &config::Indexing) -> Limits {
     Limits { file_bytes: settings.scip_file_bytes_max, ..Limits::default() }
 }
 
-/// Opens a regular file by its canonical path; a link on the way, which somebody put there since it was resolved, is not followed.
+/// Opens a regular file by its canonical path; a link that was put there since the path was resolved is not followed.
 fn open(path: &Path) -> Result<File, String> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err("it is no file".to_owned());
@@ -153,7 +153,7 @@ fn open(path: &Path) -> Result<File, String> {
 struct Source {
     name: String,
     file: File,
-    /// Whether it lies in the repository's folder for them.
+    /// `true` if it is in the repository's folder for them.
     in_folder: bool,
     /// The folder that the paths in it may be relative to, besides the root of the repository; ends in `/` or is empty.
     prefix: String,
@@ -202,7 +202,7 @@ fn open_folder(root: &Path, folder: &str) -> Option<Folder> {
     Some(opened)
 }
 
-/// What reading any SCIP file needs.
+/// The context for reading a SCIP file.
 #[derive(Clone)]
 struct Stage {
     limits: Limits,
@@ -212,14 +212,14 @@ struct Stage {
     indexed: Arc<HashMap<String, Vec<u8>>>,
 }
 
-/// What became of a SCIP file.
+/// Outcome of reading a SCIP file.
 struct Taken {
     hash: [u8; 32],
     tool: String,
     counts: ScipReport,
 }
 
-/// Reads a SCIP file, unless it has the hash `before`, and stores what it says. Everything is written, or nothing.
+/// Reads a SCIP file, unless it has the hash `before`, and stores its facts. Everything is written, or nothing.
 async fn take(
     run: &RunContext<'_>,
     repository_id: i64,
@@ -264,7 +264,7 @@ async fn take(
             ));
         }
         Err(refusal) => {
-            // The transaction is dropped, and with it what was written of the file.
+            // Dropping the transaction discards everything that was written of the file.
             done.notes.push(format!("{name} was refused, and nothing of it was taken. {refusal}"));
             done.report.get_or_insert_default().files_refused += 1;
             return Ok(());
@@ -291,7 +291,7 @@ async fn take(
     Ok(())
 }
 
-/// Says why a SCIP file was of no use, if it was not.
+/// Returns a note about why a SCIP file was not usable, if so.
 fn note(name: &str, taken: &Taken) -> Option<String> {
     let counts = &taken.counts;
     match (counts.documents, counts.documents_differing, counts.documents_unknown) {
@@ -306,7 +306,7 @@ fn note(name: &str, taken: &Taken) -> Option<String> {
     }
 }
 
-/// Why a SCIP file is not read to its end.
+/// The reason why a SCIP file is not read to its end.
 #[derive(Debug)]
 enum Refusal {
     Broken(Error),
@@ -332,7 +332,7 @@ impl std::fmt::Display for Refusal {
 type WriteDocuments<'w> = dyn Fn(&str, Vec<ScipDocumentWrite>) -> Result<(), Refusal> + 'w;
 
 impl Stage {
-    /// Reads a SCIP file and hands on what it says of files, in batches. `None` if it has the hash `before`.
+    /// Reads a SCIP file and passes its facts on in batches. `None` if it has the hash `before`.
     fn read(
         &self,
         source: &Source,
@@ -363,7 +363,7 @@ impl Stage {
     }
 }
 
-/// A SCIP file that is sound, with what its paths are relative to.
+/// A valid SCIP file, with the folder to which its paths are relative.
 struct Reading<'r> {
     stage: &'r Stage,
     index: Index<'r>,
@@ -374,7 +374,7 @@ struct Reading<'r> {
 type Fitting = HashMap<String, Vec<u8>>;
 
 impl Reading<'_> {
-    /// Learns where symbols are defined, and which documents fit their files.
+    /// Finds the definitions of symbols, and the documents that fit their files.
     fn definitions(&self, taken: &mut Taken) -> Result<(Definitions, Fitting), Refusal> {
         let (mut definitions, mut fitting) = (Definitions::default(), Fitting::new());
         let max = self.stage.limits.definitions;
@@ -402,7 +402,7 @@ impl Reading<'_> {
         Ok((definitions, fitting))
     }
 
-    /// Hands on what the documents say that fit their files.
+    /// Passes on the facts of the documents that fit their files.
     fn documents(
         &self,
         definitions: &Definitions,
@@ -440,7 +440,7 @@ impl Reading<'_> {
         if batch.is_empty() { Ok(()) } else { write(&tool, batch) }
     }
 
-    /// The text of a file, if it still has the content that is indexed.
+    /// Returns the text of a file, if it still has the indexed content.
     fn text(&self, path: &str, hash: &[u8]) -> Option<String> {
         let read = self.stage.root.read(path, &self.stage.read);
         match read.kind {

@@ -1,7 +1,7 @@
-//! Replaces the uses that scopes and types give for a file by what a compiler's indexer says of it.
+//! Replaces the uses in a file that follow from scopes and types by those of a compiler's indexer.
 //!
-//! The indexer decides only at places that it knows, and only what is referred to: what is done there, and in which definition,
-//! the syntax says. A name that refers to something local or outside of the repository is no use any more.
+//! The indexer decides only at places that it knows, and only which definition is referred to: the kind of use, and the definition around
+//! it, follow from the syntax. A name that refers to something local or outside of the repository is no longer a use.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -14,13 +14,13 @@ use navigation::{ReferenceKind, Repository};
 use super::uses::{FileUses, PlacedUse, used_for};
 use store::{Certainty, UsePlace, UsedFor};
 
-/// Most scopes around a symbol that are looked at.
+/// Most scopes around a symbol that are examined.
 const SCOPES_MAX: usize = 64;
 
 /// Places and names of the definitions of a repository, of each file as soon as an indexer refers to it.
 pub(super) struct GivenPlaces {
     files: HashMap<String, u32>,
-    /// Files that are as an indexer saw them, so that places in them are right.
+    /// Files that are unchanged since an indexer read them, so that places in them are right.
     unchanged: HashSet<u32>,
     definitions: Vec<OnceLock<FileDefinitions>>,
 }
@@ -33,7 +33,7 @@ struct FileDefinitions {
 }
 
 impl GivenPlaces {
-    /// Those of a repository.
+    /// Creates the places of a repository.
     pub(super) fn new(repository: &Repository, unchanged: HashSet<u32>) -> Self {
         let files = repository.files();
         Self {
@@ -61,7 +61,7 @@ impl GivenPlaces {
         Some((definitions, interface))
     }
 
-    /// Whether a type is defined at a place that others can see.
+    /// Returns whether a type is defined at a place that others can see.
     fn is_type(&self, repository: &Repository, file: u32, place: Place) -> bool {
         self.definitions(repository, file).is_some_and(|(definitions, interface)| {
             let symbol =
@@ -70,7 +70,7 @@ impl GivenPlaces {
         })
     }
 
-    /// The files and places where a symbol is defined now.
+    /// Returns the files and places where a symbol is defined now.
     fn of(&self, repository: &Repository, target: GivenTarget<'_>) -> Vec<(u32, Place)> {
         let mut found = Vec::new();
         for (path, place) in target.definitions() {
@@ -85,7 +85,7 @@ impl GivenPlaces {
         found
     }
 
-    /// Where the only definition with these names stands in a file that has changed since the indexer saw it.
+    /// Returns the place of the only definition with these names in a file that has changed since the indexer read it.
     fn by_name(&self, repository: &Repository, file: u32, names: &[String]) -> Option<Place> {
         let (definitions, interface) = self.definitions(repository, file)?;
         let same = definitions.names.get(names.last()?)?.iter();
@@ -96,7 +96,7 @@ impl GivenPlaces {
     }
 }
 
-/// Whether a symbol of an interface has these names, the outermost first.
+/// Returns whether a symbol of an interface has these names, the outermost first.
 fn has_names(interface: &Interface, symbol: &Symbol, names: &[String]) -> bool {
     let mut names = names.iter().rev();
     let mut symbol = Some(symbol);
@@ -109,7 +109,7 @@ fn has_names(interface: &Interface, symbol: &Symbol, names: &[String]) -> bool {
     names.next().is_none()
 }
 
-/// The innermost definition around a scope.
+/// Returns the innermost definition around a scope.
 fn around(interface: &Interface, mut scope: ScopeId) -> Option<&Symbol> {
     for _ in 0..SCOPES_MAX {
         let row = interface.scopes.get(scope as usize)?;
@@ -124,7 +124,7 @@ fn around(interface: &Interface, mut scope: ScopeId) -> Option<&Symbol> {
     None
 }
 
-/// What an indexer says of the name at a place. A smaller one is more.
+/// An indexer's statement about the name at a place. A smaller one says more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Said {
     /// It refers to definitions at these places.
@@ -135,7 +135,7 @@ enum Said {
     Elsewhere,
 }
 
-/// Replaces the uses of a file by what an indexer says of it.
+/// Replaces the uses of a file by those of an indexer.
 pub(super) fn apply(
     uses: &mut FileUses,
     repository: &Repository,
@@ -207,7 +207,7 @@ pub(super) fn apply(
 }
 
 impl Said {
-    /// Adds what else is said of the same place.
+    /// Adds another statement about the same place.
     fn join(&mut self, other: Self) {
         if let (Self::Targets(all), Self::Targets(more)) = (&mut *self, &other) {
             all.extend(more);
@@ -219,11 +219,11 @@ impl Said {
     }
 }
 
-/// What is done at a place with definitions at other places.
+/// Determines the kind of use of definitions at other places by their places and the place of the use.
 type KindOf<'k> = dyn Fn(Place, &[(u32, Place)]) -> UsedFor + 'k;
 
-/// Adds uses of which only the indexer knows what they refer to: those that are not resolved otherwise, and those that the syntax does
-/// not list, such as the bounds of type parameters.
+/// Adds uses whose targets only the indexer knows: those that are not resolved otherwise, and those that the syntax does not list, such as
+/// the bounds of type parameters.
 fn add_missing(
     uses: &mut FileUses,
     own: &OwnSymbols<'_>,
@@ -242,7 +242,7 @@ fn add_missing(
     let listed: HashMap<Place, &Use> = own.body.uses.iter().map(|used| (used.place, used)).collect();
     let mut sources: HashMap<SymbolId, usize> = HashMap::new();
     for (place, targets) in missing {
-        // Without a scope, the lines tell which definition is around it.
+        // Without a scope, the definition around it follows from the lines.
         let (source, kind) = match listed.get(&place) {
             Some(used) => (own.source(used.scope), used_for(ReferenceKind::Use(used.kind))),
             None => (None, kind_of(place, targets)),
@@ -264,7 +264,7 @@ fn add_missing(
     }
 }
 
-/// Adds what a definition implements or overrides.
+/// Adds the types that a definition implements, or the methods that it overrides.
 fn add_bases(uses: &mut FileUses, own: &OwnSymbols<'_>, place: Place, bases: Vec<(u32, Place)>) {
     let Some(symbol) = own.places.get(&place).copied() else { return };
     let is_type = own.get(symbol).is_some_and(|symbol| symbol.kind == SymbolKind::Type);
@@ -272,7 +272,7 @@ fn add_bases(uses: &mut FileUses, own: &OwnSymbols<'_>, place: Place, bases: Vec
     let place = UsePlace { line: place.line, column: place.column, kind };
     let around_type = own.get(symbol).map(|symbol| symbol.place);
     let mut bases = bases;
-    // What the text says of bases is at the place where it names them.
+    // In the text, bases are at the place where it names them.
     if is_type {
         bases.retain(|base| {
             !uses.uses.iter().any(|one| {
@@ -319,13 +319,13 @@ impl<'s> OwnSymbols<'s> {
         inside.map_or_else(|| self.interface.symbols.get(symbol), |at| self.body.symbols.get(at))
     }
 
-    /// Whether a local name is defined at a place.
+    /// Returns whether a local name is defined at a place.
     fn is_local(&self, place: Place) -> bool {
         let symbol = self.places.get(&place).and_then(|symbol| self.get(*symbol));
         symbol.is_some_and(is_local)
     }
 
-    /// The innermost definition around a scope, of those that are not local names.
+    /// Returns the innermost definition around a scope, of those that are not local names.
     fn source(&self, mut scope: ScopeId) -> Option<SymbolId> {
         for _ in 0..SCOPES_MAX {
             let inside = (scope as usize).checked_sub(self.interface.scopes.len());

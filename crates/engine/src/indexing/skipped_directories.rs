@@ -14,8 +14,8 @@ pub(super) fn skip_reason(folder: &TreeFolder, name: &str, depth: usize) -> Opti
     if VENDORED_FOLDERS.contains(&name) || contains("pyvenv.cfg") {
         return Some(SkipReason::Vendored);
     }
-    // Projects use the name `vendor` for other things too, so unless it is directly in the root, it must contain an entry that
-    // a package manager leaves there.
+    // Projects use the name `vendor` for other things too, so unless it is directly in the root, it must contain an entry that a package
+    // manager creates there.
     let package_manager_entries = ["modules.txt", "autoload.php", "bundle", "cache", ".package-cache"];
     if name == "vendor" && (depth == 1 || package_manager_entries.iter().any(|entry| contains(entry))) {
         return Some(SkipReason::Vendored);
@@ -29,8 +29,8 @@ pub(super) fn skip_reason(folder: &TreeFolder, name: &str, depth: usize) -> Opti
     folder.is_kernel_file_system().then_some(SkipReason::NotRegular)
 }
 
-/// Returns whether a directory is a work tree that `git worktree add` made: it has the files of its repository once more. A
-/// submodule, whose `.git` is a file as well, is part of the tree around it.
+/// Returns whether a directory is a work tree made by `git worktree add`: it duplicates the files of its repository. A submodule, whose
+/// `.git` is a file as well, is part of the tree around it.
 fn is_linked_work_tree(folder: &TreeFolder) -> bool {
     /// Longest file that names a git directory.
     const GIT_FILE_BYTES_MAX: u64 = 4096;

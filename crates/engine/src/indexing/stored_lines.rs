@@ -1,28 +1,28 @@
-//! What is stored of the history of a file's lines: its serialised form, and up to which commit it is known.
+//! Stored history of a file's lines: its serialised form, and the commit up to which it is known.
 
 use ::history::{AuthorsUnknown, LineHistory};
 use store::KnownHistory;
 use store::history::{LINE_HISTORY_BYTES_MAX, LineHistoryRow};
 
-/// Maximum number of runs of lines that are stored for a file. Of a file with more, which is generated or data, only the
-/// authors of its chunks are stored.
+/// Maximum number of runs of lines that are stored for a file. For a file with more, which is generated or data, only the authors of its
+/// chunks are stored.
 const RUNS_MAX: usize = 10_000;
 /// Number of attempts for a file, in successive runs, that may time out before only a new commit or a full run causes
 /// another attempt.
 const TIMEOUTS_MAX: usize = 5;
 
-/// What is known of the commits that added the lines of a file.
+/// Knowledge of the commits that added the lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredLines {
     /// The commits.
     Known(LineHistory),
-    /// Nothing yet: no run has found them out within its time limit.
+    /// Nothing yet: no run has determined them within its time limit.
     Pending,
     /// Nothing: the file is not in git, exceeds a limit, or took too long several times.
     Unknown,
 }
 
-/// Reads the stored history of a file's lines. The row may come from an archive: one that makes no sense counts as unknown.
+/// Reads the stored history of a file's lines. The row may come from an archive: an invalid one counts as unknown.
 #[must_use]
 pub fn read_lines(row: &LineHistoryRow) -> StoredLines {
     let state = AttributionState::parse(row.last_commit.as_deref(), row.attributed_to.as_deref());
@@ -34,14 +34,14 @@ pub fn read_lines(row: &LineHistoryRow) -> StoredLines {
     lines.map_or(StoredLines::Unknown, StoredLines::Known)
 }
 
-/// Whether a history is no larger than those that are stored; each commit has a run, and each author a commit.
+/// Returns whether a history is no larger than those that are stored; each commit has a run, and each author a commit.
 fn is_bounded(lines: &LineHistory) -> bool {
     lines.runs.len() <= RUNS_MAX
         && lines.commits.len() <= lines.runs.len()
         && lines.authors.len() <= lines.commits.len()
 }
 
-/// The serialised form of a history; `None` if it exceeds a limit. A change of the form needs a new
+/// Returns the serialised form of a history; `None` if it exceeds a limit. A change of the form needs a new
 /// [`AttributionState::VERSION_PREFIX`].
 pub(super) fn serialise(lines: &LineHistory) -> Option<Vec<u8>> {
     if lines.runs.len() > RUNS_MAX {
@@ -76,12 +76,12 @@ impl<'a> AttributionState<'a> {
         Self { last_commit, attributed_to: stored.strip_prefix(Self::VERSION_PREFIX), timeouts }
     }
 
-    /// Returns whether the commits that added the lines are still to be found out.
+    /// Returns whether the commits that added the lines are still to be determined.
     fn is_pending(&self) -> bool {
         self.last_commit.is_some() && (self.last_commit != self.attributed_to || self.timeouts > 0)
     }
 
-    /// Returns whether a run, or a `full` one, tries to find them out.
+    /// Returns whether a run, or a `full` one, tries to determine them.
     pub(super) fn is_due(&self, full: bool) -> bool {
         let has_given_up = self.last_commit == self.attributed_to && self.timeouts >= TIMEOUTS_MAX;
         self.is_pending() && (full || !has_given_up)
@@ -139,7 +139,7 @@ mod tests {
         assert!(!AttributionState::of(&file).is_due(true), "a file outside of git has no authors");
     }
 
-    /// As many runs as asked for, of two commits in turn.
+    /// Returns `runs` runs, of two commits in turn.
     fn lines(runs: u32) -> LineHistory {
         let commit =
             |digit: u8, author| LineCommit { id: vec![digit; 20], author, authored_s: 1_700_000_000 };

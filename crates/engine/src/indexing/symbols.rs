@@ -4,7 +4,7 @@ use languages::symbols::{Body, FileSymbols, Interface};
 use navigation::incremental::{mentions, offers};
 use store::SymbolsWrite;
 
-/// The row of the symbols of the file at `path`. If they take more than `bytes_max` bytes, it says only that.
+/// Returns the row of the symbols of the file at `path`. If they take more than `bytes_max` bytes, the row only records that.
 pub(super) fn symbols_write(path: &str, symbols: &FileSymbols, bytes_max: usize) -> SymbolsWrite {
     let halves = (postcard::to_stdvec(&symbols.interface), postcard::to_stdvec(&symbols.body));
     match halves {

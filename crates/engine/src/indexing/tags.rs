@@ -8,11 +8,11 @@ use super::parser::Parsing;
 use ::history::FoundRepository;
 use tenancy::AllowedRoots;
 
-/// Longest time of reading a tag.
+/// Time limit for reading a tag.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The commit with this id, or the one that the annotated tag with this id points to, in the repository around a directory. `None` if
-/// there is no such commit, or it cannot be read. Blocks.
+/// Returns the commit with this id, or the one that the annotated tag with this id points to, in the repository around a directory. `None`
+/// if there is no such commit, or it cannot be read. Blocks.
 #[must_use]
 pub fn tagged_commit(root: &Path, id: &str, allowed: &AllowedRoots, parsing: &Parsing) -> Option<String> {
     let found = FoundRepository::find(root, &|path| allowed.contains(path)).ok()?;

@@ -1,4 +1,4 @@
-//! Which files git tracks, so that a walk finds them although a rule of `.gitignore` matches.
+//! Files that git tracks, so that a walk finds them although a rule of `.gitignore` matches.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use contract::RepositoryAddress;
 use history::TrackedFiles;
 use tenancy::AllowedRoots;
 
-/// What git tracks in the tree of a walk, where that is known.
+/// The files that git tracks in the tree of a walk, if known.
 pub(super) enum Tracked<'a> {
     /// Everything: a commit of a repository that is given by its address.
     All,
-    /// Nothing that is known: an archive may hold ignored files.
+    /// Unknown: an archive may contain ignored files.
     Nothing,
-    /// What the indexes of the work trees say: that of the root, and those of the repositories in it that are walked now.
+    /// The files in the indexes of the work trees: that of the root, and those of the repositories in it that are walked now.
     WorkTrees {
         root: PathBuf,
         allowed: &'a AllowedRoots,
@@ -46,21 +46,21 @@ impl<'a> Tracked<'a> {
         }
     }
 
-    /// Begins the repository at a path below the root.
+    /// Enters the repository at a path below the root.
     pub(super) fn enter(&mut self, path: &str) {
         if let Self::WorkTrees { work_trees, .. } = self {
             work_trees.push(WorkTree::new(path));
         }
     }
 
-    /// Ends the repository that began last.
+    /// Leaves the repository that was entered last.
     pub(super) fn leave(&mut self) {
         if let Self::WorkTrees { work_trees, .. } = self {
             work_trees.pop();
         }
     }
 
-    /// Whether the file at a path below the root is tracked, or a file in the folder there.
+    /// Returns whether the file at a path below the root is tracked, or a file in the folder there.
     pub(super) fn has(&mut self, path: &str, is_folder: bool) -> bool {
         match self.work_tree_of(path) {
             Some((files, path)) if is_folder => files.has_below(path),
@@ -69,12 +69,12 @@ impl<'a> Tracked<'a> {
         }
     }
 
-    /// Whether the folder at a path below the root is that of a submodule.
+    /// Returns whether the folder at a path below the root is that of a submodule.
     pub(super) fn is_submodule(&mut self, path: &str) -> bool {
         self.work_tree_of(path).is_some_and(|(files, path)| files.is_submodule(path))
     }
 
-    /// What the innermost repository tracks, and the path in it.
+    /// Returns the tracked files of the innermost repository, and the path in it.
     fn work_tree_of<'p>(&mut self, path: &'p str) -> Option<(&TrackedFiles, &'p str)> {
         let Self::WorkTrees { root, allowed, work_trees } = self else { return None };
         let work_tree = work_trees.last_mut()?;

@@ -9,9 +9,9 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// Bytes at the beginning that are looked at.
+/// Bytes at the beginning that are examined.
 const EXAMINED_BYTES: usize = 4096;
-/// Fewer units say nothing.
+/// Minimum number of units that are examined; fewer prove nothing.
 const UNITS_MIN: usize = 8;
 
 /// Returns the byte order of a text that is probably UTF-16: at least half of the units have NUL on one side, and hardly any on the

@@ -14,7 +14,7 @@ use super::symbols::read_body;
 use store::symbols::{PlacedSymbol, file_symbol_id, used_name_id};
 use store::{Certainty, UsePlace, UseTarget, UseWrite, UsedFor};
 
-/// What compilers' indexers say of files, serialised, by the number of the file.
+/// Serialised documents of compilers' indexers, by the number of the file.
 pub(super) type GivenDocuments = HashMap<u32, Vec<u8>>;
 
 /// The uses in one file, by places; rows of definitions are looked up by these.
@@ -26,30 +26,30 @@ pub(super) struct FileUses {
     pub(super) uses: Vec<PlacedUse>,
 }
 
-/// A use with the places of what it refers to.
+/// A use with the places of its targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlacedUse {
     pub(super) place: UsePlace,
     /// Index of the places around it; `None` outside of all definitions.
     pub(super) around: Option<usize>,
-    /// Whether a type of elsewhere derives by it, so that nothing around it does.
+    /// `true` if a type defined elsewhere derives by it, so that no definition around it does.
     pub(super) derives_elsewhere: bool,
     pub(super) name: String,
-    /// File and place of the names of what it refers to.
+    /// File and place of the names of its targets.
     pub(super) targets: Vec<(u32, Place)>,
-    /// How certain the targets are.
+    /// Certainty of the targets.
     pub(super) certainty: Certainty,
 }
 
 impl FileUses {
-    /// The files whose definitions it refers to.
+    /// Returns the files whose definitions it refers to.
     pub(super) fn files(&self) -> impl Iterator<Item = u32> {
         let targets = self.uses.iter().flat_map(|one| one.targets.iter().map(|(file, _)| *file));
         targets.chain([self.file])
     }
 }
 
-/// Resolves files, given as (number, serialised body), on `threads` threads. Blocks. Files are missing if `must_stop` says so.
+/// Resolves files, given as (number, serialised body), on `threads` threads. Blocks. If `must_stop` becomes true, files are missing.
 pub(super) fn resolve_files(
     repository: &Repository,
     bodies: Vec<(u32, Vec<u8>)>,
@@ -119,7 +119,7 @@ fn resolve_file(
     uses
 }
 
-/// The place of a symbol's name. Symbols of the body are known only of the file `own`.
+/// Returns the place of a symbol's name. Symbols of the body are known only of the file `own`.
 fn place_of(repository: &Repository, own: (u32, &Body), target: Target) -> Option<Place> {
     let interface = &repository.files().get(target.file as usize)?.interface;
     match (target.symbol as usize).checked_sub(interface.symbols.len()) {
@@ -141,7 +141,7 @@ pub(super) fn used_for(kind: ReferenceKind) -> UsedFor {
     }
 }
 
-/// The names that a use by name alone may mean: those of definitions that other files can see.
+/// Returns the names that a use by name alone may mean: those of definitions that other files can see.
 pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     let mut names = HashSet::new();
     for file in repository.files() {
@@ -160,15 +160,15 @@ pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     names
 }
 
-/// Whether a use by name alone is stored as one of its file; the definition around it follows from its line.
+/// Returns whether a use by name alone is stored as one of its file; the definition around it follows from its line.
 fn is_of_file(one: &PlacedUse) -> bool {
     matches!(one.place.kind, UsedFor::Read | UsedFor::Write)
 }
 
-/// Most definitions that are looked at, to find the one around a line.
+/// Most definitions that are examined to find the one around a line.
 const AROUND_MAX: usize = 64;
 
-/// What is needed to convert uses to rows.
+/// The context for converting uses to rows.
 pub(super) struct Conversion<'c> {
     pub(super) repository_id: i64,
     pub(super) repository: &'c Repository,
@@ -181,8 +181,8 @@ pub(super) struct Conversion<'c> {
 }
 
 impl Conversion<'_> {
-    /// The rows of a file: one for each source and target, in the order of their first places. Uses of what has no row among the
-    /// definitions (local names, parameters, fields) are dropped, and so are names that nothing of the repository has.
+    /// Returns the rows of a file: one for each source and target, in the order of their first places. Uses of symbols without a row (local
+    /// names, parameters, fields) are dropped, and so are names that the repository does not define.
     pub(super) fn rows(&self, file: &FileUses) -> Option<(i64, Vec<UseWrite>)> {
         let (id, source) =
             (*self.ids.get(file.file as usize)?, self.repository.files().get(file.file as usize)?);
@@ -195,7 +195,7 @@ impl Conversion<'_> {
         let family = family(&source.language);
         let mut rows: BTreeMap<(i64, UseTarget, Certainty), Vec<UsePlace>> = BTreeMap::new();
         for one in &file.uses {
-            // What is overridden by a method without a row, as one of a nameless class, is not overridden by what is around it.
+            // A method without a row, such as one of a nameless class, does not make the definition around it an override.
             let place = Place { line: one.place.line, column: one.place.column };
             if one.place.kind == UsedFor::Override && self.symbol(file.file, place).is_none() {
                 continue;
@@ -232,19 +232,19 @@ impl Conversion<'_> {
         Some((id, rows))
     }
 
-    /// The innermost definition whose lines contain one: annotations, decorators and bases are used outside of the scopes of what
-    /// they belong to.
+    /// Returns the innermost definition whose lines contain one: annotations, decorators and bases are used outside of the scopes of their
+    /// definitions.
     fn around(&self, file: u32, line: u32) -> Option<i64> {
         let placed = self.placed.get(self.ids.get(file as usize)?)?;
         let line = i32::try_from(line).ok()?;
-        // Decorators stand before the name, so the definition may be one of the next.
+        // Decorators come before the name, so the definition may be one of the next.
         let end = placed.partition_point(|one| one.line <= line);
         let near = placed.iter().take(end.saturating_add(1)).rev().take(AROUND_MAX);
         let containing = near.filter(|one| one.start_line <= line && line <= one.end_line);
         containing.max_by_key(|one| (one.start_line, -one.end_line)).map(|one| one.symbol)
     }
 
-    /// The symbol whose name stands at a place.
+    /// Returns the symbol whose name is at a place.
     fn symbol(&self, file: u32, place: Place) -> Option<i64> {
         let placed = self.placed.get(self.ids.get(file as usize)?)?;
         let at = (i32::try_from(place.line).ok()?, i32::try_from(place.column).ok()?);

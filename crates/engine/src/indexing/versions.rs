@@ -1,5 +1,5 @@
-//! The versions that determine rows besides a file's text: of program parts, rules, dictionary and settings. Files that
-//! were indexed with other versions are read again.
+//! The versions that determine rows besides a file's text: of program parts, rules, dictionary and settings. Files that were indexed with
+//! other versions are read again.
 
 use super::context::RunContext;
 use super::risk::RiskRules;

@@ -49,7 +49,7 @@ impl From<&config::Indexing> for WalkLimits {
     }
 }
 
-/// The data directory and the places of clusters outside of it, as far as they exist.
+/// Returns the data directory and the places of clusters outside of it, if they exist.
 fn own_directories(settings: &config::Indexing) -> Vec<PathBuf> {
     let clusters = config::RELOCATED_CLUSTERS.iter().map(Path::new);
     let directories = settings.data_directory.as_deref().into_iter().chain(clusters);
@@ -78,16 +78,16 @@ pub(super) struct SkippedPath {
 /// The result of a walk. Ignored files are in neither list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WalkResult {
-    /// Sorted by path.
+    /// Files, sorted by path.
     pub(super) entries: Vec<WalkedFile>,
-    /// The first 10,000 that the walk found, sorted by path.
+    /// The first 10,000 skipped paths that the walk found, sorted by path.
     pub(super) skipped: Vec<SkippedPath>,
     /// Total number of skipped paths.
     pub(super) skipped_count: usize,
     /// Reasons why the walk is incomplete, one sentence each. If there is any, a file that is missing from `entries`
     /// may still exist, so no file may be deleted from the index.
     pub(super) incomplete: Vec<String>,
-    /// Whether something could not be read for another reason than that it vanished or became a link.
+    /// `true` if something could not be read for a reason other than that it vanished or became a link.
     pub(super) is_damaged: bool,
     /// Notes about rejected ignore files, one sentence each.
     pub(super) notes: Vec<String>,
@@ -109,8 +109,8 @@ impl WalkResult {
     }
 }
 
-/// Walks the repository at `root`, whose files are in `tree`. Of the directories above it, only those in `allowed` are read for ignore rules. Polls `cancelled` at every
-/// entry; a cancelled walk is incomplete.
+/// Walks the repository at `root`, whose files are in `tree`. Of the directories above it, only those in `allowed` are read for ignore
+/// rules. Polls `cancelled` at every entry; a cancelled walk is incomplete.
 ///
 /// # Errors
 /// `NOT_FOUND` if the root is missing or not a directory, `FORBIDDEN` if it may not be read.
@@ -181,8 +181,8 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Walks a directory; `path` is its path below the root, `depth` 0 for the root. If git ignores it, only what git tracks in it is
-    /// looked at.
+    /// Walks a directory; `path` is its path below the root, `depth` 0 for the root. If git ignores it, only tracked files in it are
+    /// examined.
     ///
     /// # Errors
     /// Only if the root itself cannot be read.
@@ -234,7 +234,7 @@ impl Walker<'_> {
         Ok(flow)
     }
 
-    /// Maximum number of entries read from one directory, to limit memory.
+    /// Returns the maximum number of entries read from one directory, to limit memory.
     fn entries_max(&self) -> usize {
         self.limits.files_max.saturating_mul(2).saturating_add(1000)
     }
@@ -318,7 +318,7 @@ impl Walker<'_> {
         self.walk_directory(&folder, &path, depth, is_ignored).unwrap_or(ControlFlow::Continue(()))
     }
 
-    /// Whether the directory `path` below the root is one of this program.
+    /// Returns whether the directory `path` below the root belongs to this program.
     fn is_own(&self, path: &str) -> bool {
         let mut below_root =
             self.limits.own_directories.iter().filter_map(|own| own.strip_prefix(&self.canonical_root).ok());
@@ -328,7 +328,7 @@ impl Walker<'_> {
     fn visit_file(&mut self, parent: &TreeFolder, path: String, entry: &DirectoryEntry) -> ControlFlow<()> {
         let reason = match entry.kind {
             EntryKind::Link => Some(SkipReason::Link),
-            // Of a commit, only a submodule is neither a file, a link nor a folder.
+            // In a commit, only a submodule is neither a file, a link nor a folder.
             EntryKind::Other if matches!(parent, TreeFolder::Commit(_)) => Some(SkipReason::Submodule),
             EntryKind::Other | EntryKind::Folder => Some(SkipReason::NotRegular),
             EntryKind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
@@ -348,7 +348,7 @@ impl Walker<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Stops before `path`, which with everything that would follow is left out.
+    /// Stops before `path`, which is omitted with everything that would follow.
     fn stop_at(&mut self, path: String, reason: String) -> ControlFlow<()> {
         self.walk.skip(path, SkipReason::NotReached);
         self.stop(reason)

@@ -56,7 +56,7 @@ pub struct Changes(Arc<ChangeSignal>);
 struct ChangeSignal {
     changed: Notify,
     events: AtomicU64,
-    /// Whether the watches no longer match the tree and must be set up again.
+    /// `true` if the watches no longer match the tree and must be set up again.
     reset: AtomicBool,
     watched: Mutex<WatchedPaths>,
 }

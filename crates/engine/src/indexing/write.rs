@@ -46,7 +46,7 @@ struct FileBatch {
 pub(super) enum Target {
     /// A repository.
     Repository(i64),
-    /// The hidden repository of what only revisions have.
+    /// The hidden repository of files that only revisions have.
     Hidden(i64),
 }
 

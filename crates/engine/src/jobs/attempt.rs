@@ -21,10 +21,10 @@ use store::{Heartbeat, Outcome, is_full, is_transient};
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// A job during which the database fails more often than this is returned to the queue, because the job may be the cause.
 const OUTAGES_MAX: usize = 20;
-/// How long work may take to stop after its caller cancelled it. Shorter than the time that the gate leaves a cancelled tool
-/// for cleanup, so that the end of the job is still written.
+/// Time that work may take to stop after its caller cancelled it. Shorter than the time that the gate leaves a cancelled tool for cleanup,
+/// so that the end of the job is still written.
 const STOP_TIMEOUT_CALL: Duration = Duration::from_millis(1200);
-/// How long work may take to stop if another process requested it or this process ends.
+/// Time that work may take to stop if another process requested it or this process ends.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Result of running a claimed job.
@@ -39,7 +39,7 @@ pub(super) enum ClaimResult {
 enum AttemptEnd {
     /// The work returned.
     Returned(Result<Value, Fault>),
-    /// The work was told to stop, did not stop in time, and was dropped, which rolls back its open transaction.
+    /// The work was asked to stop, did not stop in time, and was dropped, which rolls back its open transaction.
     Dropped,
     /// The work made no progress for too long and was dropped.
     Stalled,
@@ -51,7 +51,7 @@ enum DatabaseWait {
     LeaseHeld,
     /// Another process took the job over.
     LeaseLost,
-    /// The job was told to stop.
+    /// The job was asked to stop.
     Stopped,
     /// The database was unavailable for too long.
     TimedOut(Fault),
@@ -164,8 +164,8 @@ fn running_job(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {
     }
 }
 
-/// Polls the work until it ends. Work that was told to stop is dropped after a timeout, because a long statement would
-/// delay the end of the process, or let the lease expire without a note.
+/// Polls the work until it ends. Work that was asked to stop is dropped after a timeout, because a long statement would delay the end of
+/// the process, or let the lease expire without a note.
 async fn attempt(
     claimed: &ClaimedJob,
     control: RunControl<'_>,
@@ -297,7 +297,7 @@ fn outage_fault(claimed: &ClaimedJob, fault: Fault) -> Fault {
         .with_source(fault)
 }
 
-/// Writes the end of the job. Work that returned a success after it was told to stop counts as succeeded.
+/// Writes the end of the job. Work that returned a success after it was asked to stop counts as succeeded.
 async fn write_outcome(mut claimed: ClaimedJob, control: RunControl<'_>, ended: AttemptEnd) -> ClaimResult {
     let return_to_queue = control.stop_request() == Some(OnCancel::ReturnToQueue);
     let result = match ended {

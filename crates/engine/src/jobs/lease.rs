@@ -24,7 +24,7 @@ pub struct LeaseSettings {
     pub lease: Duration,
     /// Time between renewals; capped at one second, so that a job stops promptly.
     pub heartbeat: Duration,
-    /// How long a job may make no progress before it is given up; `None`: no limit.
+    /// The longest time that a job may make no progress before it is given up; `None`: no limit.
     pub progress_max: Option<Duration>,
     /// Longest outage of the database for which a job waits.
     pub outage_max: Duration,
@@ -42,7 +42,7 @@ impl From<&config::Indexing> for LeaseSettings {
     }
 }
 
-/// Why a job is returned to the queue before its end.
+/// The reason why a job is returned to the queue before its end.
 #[derive(Debug, Clone, Copy)]
 pub enum ReturnReason<'a> {
     /// The worker stops.
@@ -68,7 +68,7 @@ pub struct ClaimedJob {
     /// Fires when the job is cancelled or the lease is lost; nothing may be committed afterwards.
     pub cancel: CancellationToken,
     lost: CancellationToken,
-    /// Fires when the job made no progress for too long; its lease is no longer renewed then.
+    /// Fires when the job has made no progress for too long; its lease is then no longer renewed.
     pub(super) stalled: CancellationToken,
     pub(super) settings: LeaseSettings,
     store: Store,
@@ -90,8 +90,8 @@ impl ClaimedJob {
         Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// Queues and claims a job in one transaction. `None` if another job of its project and lane runs; the transaction is
-    /// rolled back then, so that no job stays in the queue.
+    /// Queues and claims a job in one transaction. Returns `None` if another job of its project and lane is running; the transaction is
+    /// then rolled back, so that no job stays in the queue.
     pub async fn claim_new(
         store: &Store,
         new: &NewJob,
@@ -111,7 +111,7 @@ impl ClaimedJob {
         Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// Starts to renew the lease of a committed claim. `None` without a fence token, which every claim sets.
+    /// Starts to renew the lease of a committed claim. Returns `None` without a fence token, which every claim sets.
     fn from_claim(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
         let fence = job.fence?;
         if let Some(note) = &job.note {
@@ -146,7 +146,7 @@ impl ClaimedJob {
         })
     }
 
-    /// Whether another worker may have taken the job over.
+    /// Returns whether another worker may have taken the job over.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lost.is_cancelled()
@@ -242,7 +242,7 @@ async fn return_to_queue(
     tx.commit().await
 }
 
-/// The fault of a job whose lease was lost: another worker has claimed it or may claim it.
+/// Returns the fault of a job whose lease was lost: another worker has claimed it or may claim it.
 pub(super) fn lease_lost() -> Fault {
     Fault::new(ErrorCode::IllegalState, "Another process took over this run.")
         .with_hint("The other process continues the work; `index_status` shows its progress.")

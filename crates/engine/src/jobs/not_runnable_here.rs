@@ -12,7 +12,7 @@ const RETRY_AFTER: (Duration, Duration) = (Duration::from_secs(10), Duration::fr
 /// The job fails if no process could run it for this long.
 const FAIL_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// [`RETRY_AFTER`] and [`FAIL_AFTER`] in milliseconds.
+/// Returns [`RETRY_AFTER`] and [`FAIL_AFTER`] in milliseconds.
 pub(super) fn limits() -> PassLimits {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     PassLimits {

@@ -32,7 +32,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Its name in the database and in answers.
+    /// Returns the name of the phase in the database and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ pub struct WaitsFor {
 }
 
 impl WaitsFor {
-    /// The reason to wait, for people: `queued behind the embedding of shop (38 %)`.
+    /// Returns the reason to wait, for people: `queued behind the embedding of shop (38 %)`.
     #[must_use]
     pub fn reason(&self) -> String {
         let of = match &self.repository {
@@ -118,7 +118,7 @@ impl WaitsFor {
 }
 
 impl Progress {
-    /// How much of the phase is done, 0 to 100, if known.
+    /// Returns the completed percentage of the phase, 0 to 100, if known.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
         let (done, total) = match self.phase {
@@ -129,7 +129,7 @@ impl Progress {
         (done.min(total) * 100).checked_div(total)
     }
 
-    /// The form in the database.
+    /// Returns the form in the database.
     #[must_use]
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
@@ -152,7 +152,7 @@ pub struct ProgressSender {
 }
 
 impl Default for ProgressSender {
-    /// A sender that is not connected to a job.
+    /// Creates a sender that is not connected to a job.
     fn default() -> Self {
         let snapshot = watch::Sender::new(Progress::default());
         Self { snapshot, created: Instant::now(), last_progress_ms: Arc::default() }
@@ -173,7 +173,7 @@ impl ProgressSender {
         self.last_progress_ms.store(now, Ordering::Release);
     }
 
-    /// Time since the last progress.
+    /// Returns the time since the last progress.
     #[must_use]
     pub fn stalled_for(&self) -> Duration {
         self.created

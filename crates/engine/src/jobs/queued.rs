@@ -4,8 +4,8 @@ use super::progress::{Phase, Progress, WaitsFor};
 use contract::{Fault, ProjectId};
 use store::{Access, DecidedBy, Job, JobState, ProjectTx, Store, repositories};
 
-/// Returns the job that a queued one waits for: the running job of its project and lane, else the oldest one that was
-/// queued earlier. `None` if `job` is not queued, or is next in the queue.
+/// Returns the job that a queued one waits for: the running job of its project and lane, otherwise the oldest one that was queued earlier.
+/// `None` if `job` is not queued, or is next in the queue.
 pub async fn waits_for(store: &Store, job: &Job) -> Result<Option<WaitsFor>, Fault> {
     if job.state != JobState::Queued {
         return Ok(None);

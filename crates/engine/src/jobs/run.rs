@@ -20,7 +20,7 @@ pub(super) const POLL: Duration = Duration::from_millis(250);
 /// The most claims that a caller may lose or give up before it fails.
 const LOST_CLAIMS_MAX: usize = 10;
 
-/// What happens to a job when [`RunControl::cancel`] fires.
+/// The effect of [`RunControl::cancel`] on a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCancel {
     /// The job is cancelled, because the caller no longer wants it.
@@ -34,7 +34,7 @@ pub enum OnCancel {
 pub struct FinishedJob {
     /// Id of the job.
     pub job_id: String,
-    /// True if the job was already queued or running when this call requested it.
+    /// `true` if the job was already queued or running when this call requested it.
     pub attached: bool,
     /// The request of the job; an earlier caller may have written it.
     pub request: Value,
@@ -62,7 +62,7 @@ pub struct RunningJob {
 pub struct RunControl<'a> {
     /// Stops the job or the waiting.
     pub cancel: &'a CancellationToken,
-    /// What `cancel` does to a job that runs here.
+    /// The effect of `cancel` on a job that runs here.
     pub on_cancel: OnCancel,
     /// Fires when this process ends: the job is then returned to the queue, regardless of `on_cancel`.
     pub shutdown: Option<&'a CancellationToken>,
@@ -72,7 +72,7 @@ pub struct RunControl<'a> {
 }
 
 impl RunControl<'_> {
-    /// Returns what happens to the job if `cancel` or `shutdown` has fired; `None` to continue.
+    /// Returns the effect on the job if `cancel` or `shutdown` has fired; `None` to continue.
     pub(super) fn stop_request(&self) -> Option<OnCancel> {
         if self.cancel.is_cancelled() {
             return Some(self.on_cancel);
@@ -100,7 +100,7 @@ struct OutageTolerance {
 }
 
 impl OutageTolerance {
-    /// Returns `None` for a transient fault while the outage is shorter than `max`, else the result itself.
+    /// Returns `None` for a transient fault while the outage is shorter than `max`, otherwise the result itself.
     fn tolerate<T>(&mut self, result: Result<T, Fault>) -> Result<Option<T>, Fault> {
         match result {
             Err(fault)
@@ -118,13 +118,13 @@ impl OutageTolerance {
     }
 }
 
-/// Waits for the end of a queued job. Runs it in this process if it can be claimed, else waits for the process or call that
-/// runs it and returns its result. `on_progress` receives snapshots a few times per second and must not block. `control.cancel`
-/// stops the job if it runs here (committed work is kept), and only the wait if it runs elsewhere.
+/// Waits for the end of a queued job. Runs it in this process if it can be claimed, otherwise waits for the process or call that runs it
+/// and returns its result. `on_progress` receives snapshots a few times per second and must not block. `control.cancel` stops the job if it
+/// runs here (committed work is kept), and only the wait if it runs elsewhere.
 ///
 /// # Errors
-/// The fault of the job; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than `settings`
-/// allow (the job then waits in the queue); storage faults.
+/// The fault of the job; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than `settings` allow (the job then
+/// waits in the queue); storage faults.
 pub async fn run_to_completion<F, R>(
     store: &Store,
     enqueued: Enqueued,
@@ -199,7 +199,7 @@ async fn stop_waiting(store: &Store, job: &Job, attached: bool, on_cancel: OnCan
     cancellation_fault(store, &job.id).await
 }
 
-/// The fault for a caller that stopped waiting. Its message depends on the current state of the job.
+/// Returns the fault for a caller that stopped waiting. Its message depends on the current state of the job.
 pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault, Fault> {
     let mut tx = store.control_read().await?;
     let job = store::jobs::get(&mut tx, id).await?;
@@ -247,7 +247,7 @@ const SERVED_MAX: usize = 256;
 pub struct ServedProjects(Mutex<VecDeque<String>>);
 
 impl ServedProjects {
-    /// In the order in which they were served last.
+    /// Returns the projects, the least recently served first.
     fn in_order(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -265,18 +265,19 @@ impl ServedProjects {
 /// The jobs that [`run_next`] chooses from.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
-    /// Their kind.
+    /// Kind of the jobs.
     pub kind: &'a str,
-    /// The projects that had their turn.
+    /// The projects that have had their turn.
     pub served: &'a ServedProjects,
-    /// Most of them that this process runs of one project at a time.
+    /// The most jobs of one project that this process runs at a time.
     pub share: usize,
-    /// Jobs that something else in this process takes up.
+    /// Jobs that another part of this process takes up.
     pub except: &'a [String],
 }
 
-/// Claims a free job and runs it to its end, the oldest of the project that was served longest ago; false if there is none. With this
-/// function a server runs jobs whose process died and jobs that no call waits for. When `cancel` fires, the job is returned to the queue.
+/// Claims a free job and runs it to its end, the oldest of the project that was served longest ago; returns `false` if there is no free
+/// job. With this function a server runs jobs whose process died and jobs that no call waits for. When `cancel` fires, the job is returned
+/// to the queue.
 ///
 /// # Errors
 /// Storage faults; the fault of the job itself is stored in its row.
@@ -391,7 +392,7 @@ pub(super) fn cancelled_fault() -> Fault {
         .with_hint("Start it again to resume where it stopped.")
 }
 
-/// The form in which a fault is stored with a job: the fields that clients see, without the source error.
+/// Returns the form in which a fault is stored with a job: the fields that clients see, without the source error.
 #[must_use]
 pub fn fault_to_json(fault: &Fault) -> Value {
     serde_json::json!({
@@ -403,7 +404,7 @@ pub fn fault_to_json(fault: &Fault) -> Value {
     })
 }
 
-/// The fault that is stored in the form of [`fault_to_json`].
+/// Returns the fault that is stored in the form of [`fault_to_json`].
 #[must_use]
 pub fn fault_from_json(error: &Value) -> Fault {
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Counts what the last runs of repositories left out, from their reports.
+//! Counts the files that the last index runs of repositories omitted, from the reports of the runs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use contract::clock::iso_from_millis;
 use contract::{COVERAGE_NAMES_MAX, Coverage, LeftOut, LeftOutFile, SearchedRepository};
 use store::RepositoryRow;
 
-/// What holds nothing that could have been found, or is gone.
+/// Reasons of files without content that could have been found, or that no longer exist.
 const WITHOUT_CONTENT: &[SkipReason] = &[SkipReason::Empty, SkipReason::Gone, SkipReason::OwnData];
 
 /// The part of a run's report that counts here.
@@ -21,7 +21,7 @@ struct Reported {
     skipped: Vec<SkippedFiles>,
 }
 
-/// Returns where an answer looked and what was left out there, without what occurs in it.
+/// Returns the coverage of an answer: the searched repositories and the omitted files, without their content.
 #[must_use]
 pub fn coverage_of(rows: &[RepositoryRow]) -> Coverage {
     let mut skipped: Vec<(&str, SkippedFiles)> = Vec::new();
@@ -60,7 +60,7 @@ fn left_out(skipped: &[(&str, SkippedFiles)], with_repository: bool) -> Option<L
     })
 }
 
-/// A few names: the first of each reason before the second of any; files of text come before all others.
+/// Returns a few names: the first of each reason before the second of any; text files come before all others.
 fn examples(skipped: &[(&str, SkippedFiles)], with_repository: bool) -> Vec<LeftOutFile> {
     let rank = |reason: &str| SCANNED.iter().position(|scanned| scanned.as_str() == reason);
     let mut named: Vec<(usize, usize, LeftOutFile)> = Vec::new();

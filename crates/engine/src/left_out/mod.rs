@@ -1,8 +1,8 @@
-//! What an answer does not cover: the files of the searched repositories that are not indexed, and whether what was asked occurs in
-//! the text of one of them.
+//! Limits of an answer's coverage: the files of the searched repositories that are not indexed, and whether the query occurs in the text of
+//! one of them.
 //!
-//! The counts are those of each repository's last run. The texts are read when the question is asked, within limits, because a file
-//! that was left out for its size or its encoding has no rows that could answer.
+//! The counts are those of each repository's last run. The texts are read when the question is asked, within limits, because a file that
+//! was omitted for its size or its encoding has no rows that could answer.
 
 mod counted;
 mod question;

@@ -1,4 +1,4 @@
-//! Reads from a query of words what could occur literally in a file: names, and what was typed as it stands.
+//! Extracts from a query of words the texts that could occur literally in a file: names and phrases.
 
 use crate::search::fields::field;
 
@@ -12,14 +12,14 @@ const OPERATORS: &[&str] = &["AND", "OR", "NOT", "(", ")"];
 /// A query of more words is a question or a pasted text.
 const PHRASE_WORDS_MAX: usize = 16;
 
-/// What of a query may occur literally.
+/// The parts of a query that may occur literally.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiteralParts {
     /// Names.
     pub names: Vec<String>,
-    /// Phrases in quotes, and the words as they stand.
+    /// Phrases in quotes, and the words of the query verbatim.
     pub phrases: Vec<String>,
-    /// Whether the query is one name and nothing else.
+    /// `true` if the query is one name and nothing else.
     pub is_one_name: bool,
 }
 
@@ -54,14 +54,14 @@ impl LiteralParts {
         parts
     }
 
-    /// The name that a filter asks for.
+    /// Returns the name that a filter asks for.
     #[must_use]
     pub fn of_filter(field: &str, value: &str) -> Option<String> {
         NAME_FIELDS.contains(&field).then(|| simple(value).to_owned())
     }
 }
 
-/// The query without what is in double quotes, and that.
+/// Splits a query into the text outside of double quotes and the texts inside them.
 fn without_quotes(query: &str) -> (String, Vec<String>) {
     let (mut words, mut quoted) = (String::new(), Vec::new());
     for (at, part) in query.split('"').enumerate() {
@@ -75,7 +75,7 @@ fn without_quotes(query: &str) -> (String, Vec<String>) {
     (words, quoted)
 }
 
-/// The last name of a qualified one, without what surrounds it in a sentence.
+/// Returns the last segment of a qualified name, without the punctuation that surrounds it in a sentence.
 fn simple(word: &str) -> &str {
     let around: &[char] = &['`', '\'', ',', ';', '(', ')', '[', ']', '{', '}', '.', ':'];
     let word = word.trim_matches(around);
@@ -83,7 +83,7 @@ fn simple(word: &str) -> &str {
     last.rsplit("->").next().unwrap_or(last)
 }
 
-/// Whether a word is probably a name of code and no word of a language: marks, digits, capitals inside.
+/// Returns whether a word is probably a name in code and not a word of a natural language: it contains marks, digits or inner capitals.
 fn is_name_like(word: &str) -> bool {
     let name = simple(word);
     let has_mark =

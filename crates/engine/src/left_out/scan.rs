@@ -1,27 +1,28 @@
-//! Looks into the text of files that are not indexed.
+//! Searches the text of files that are not indexed.
 //!
-//! These files are what was too hard for the index, so everything is bounded: bytes of one file and of all, and time. Secrets are
-//! redacted as in the index, so that an answer says no more about them.
+//! These are the files that were too hard for the index, so everything is bounded: the bytes of one file and of all files, and the time.
+//! Secrets are redacted as in the index, so that an answer does not reveal more about them.
 
 use std::time::{Duration, Instant};
 
 use super::sought::Sought;
 use crate::indexing::{ByteOrder, OpenRoot, SkipReason, redact_file, unmarked_utf16};
 
-/// Why a file may be left out although it is text, the likeliest to hold code first. What is binary or holds secrets is not read.
+/// Reasons for which a text file may be omitted, the most likely to contain code first. Files that are binary or contain secrets are not
+/// read.
 pub const SCANNED: &[SkipReason] =
     &[SkipReason::Minified, SkipReason::NotUtf8, SkipReason::TooLarge, SkipReason::Generated];
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Most bytes of all files.
+/// The most bytes of all files.
 const BYTES_MAX: u64 = 64 << 20;
-/// Longest time for all files. The one that is read when it ends is finished.
+/// The time limit for all files. The file that is being read when it expires is finished.
 const TIME_MAX: Duration = Duration::from_millis(500);
-/// Bytes at the beginning of a file that tell whether it is binary.
+/// Bytes at the beginning of a file that show whether it is binary.
 const EXAMINED_BYTES: usize = 8 << 10;
 
-/// What may still be read for one answer.
+/// The remaining limits for one answer.
 #[derive(Debug)]
 pub struct ScanBudget {
     bytes: u64,
@@ -40,18 +41,18 @@ impl ScanBudget {
     }
 }
 
-/// The result of a look into a file.
+/// The result of searching a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LookedInto {
-    /// This occurs in this line, 1-based.
+    /// This text occurs in this line, 1-based.
     Occurs(String, u32),
-    /// Nothing of it occurs, or the file is gone.
+    /// None of the texts occurs, or the file no longer exists.
     Absent,
-    /// The file was not read: it is too large, or others were.
+    /// The file was not read, because it is too large or the limits are used up.
     NotRead,
 }
 
-/// Looks for something in the file at a path below the root; `redacts` secrets before it says that something occurs. Blocks.
+/// Searches the file at a path below the root; if `redacts`, secrets are redacted before a text counts as found. Blocks.
 #[must_use]
 pub fn look_into(
     root: &OpenRoot,
@@ -74,7 +75,7 @@ pub fn look_into(
         if !redacts {
             return LookedInto::Occurs(found.0, found.1);
         }
-        // Only now, because it takes longer than the search.
+        // Redacts only after a match, because redaction takes longer than the search.
         if let Some((what, line)) = sought.first_in(&redact_file(path, &text).text) {
             return LookedInto::Occurs(what, line);
         }
@@ -82,8 +83,8 @@ pub fn look_into(
     LookedInto::Absent
 }
 
-/// Readings of a file whose encoding is not known; in each of them, ASCII is right. There are none of a binary file, and of what is not
-/// UTF-8 there is also the one in Latin-1.
+/// Returns the readings of a file whose encoding is not known; in each of them, ASCII is right. A binary file has none, and a text that is
+/// not UTF-8 is also read as Latin-1.
 fn texts(bytes: &[u8]) -> Vec<String> {
     let utf16 = |bytes: &[u8], order: ByteOrder| {
         let (units, _) = bytes.as_chunks::<2>();
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_much_is_not_read() {
+    fn files_beyond_the_limits_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let large = std::fs::File::create(folder.path().join("large.sql")).unwrap();
         large.set_len(FILE_BYTES_MAX + 1).unwrap();

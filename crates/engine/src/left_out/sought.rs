@@ -1,4 +1,4 @@
-//! What is looked for in files that are not indexed.
+//! The texts or lines that are searched for in files that are not indexed.
 
 use aho_corasick::AhoCorasick;
 
@@ -6,12 +6,12 @@ use crate::search::LineFinder;
 
 /// Shorter names occur everywhere.
 const NAME_CHARS_MIN: usize = 2;
-/// Longer texts are not looked for.
+/// Longer texts are not searched for.
 const TEXT_BYTES_MAX: usize = 512;
-/// Most texts that are looked for at once.
+/// The most texts that are searched for at once.
 const TEXTS_MAX: usize = 8;
 
-/// What is looked for.
+/// A search in files that are not indexed.
 #[derive(Debug, Clone)]
 pub enum Sought {
     /// One of these texts; names as whole words.
@@ -31,7 +31,7 @@ pub enum Sought {
 }
 
 impl Sought {
-    /// Names, which occur as whole words, and other texts. `None` if nothing is left that can be looked for.
+    /// Creates a search for names, which occur as whole words, and other texts. `None` if nothing is left to search for.
     #[must_use]
     pub fn texts(
         names: impl IntoIterator<Item = String>,
@@ -50,13 +50,13 @@ impl Sought {
         (!texts.is_empty()).then(|| Self::Texts { texts, finder: Box::new(finder) })
     }
 
-    /// The lines of an exact search.
+    /// Creates a search for the lines of an exact search.
     #[must_use]
     pub fn lines(query: &str, finder: LineFinder) -> Self {
         Self::Lines { query: query.to_owned(), finder: Box::new(finder) }
     }
 
-    /// Everything that is looked for.
+    /// Returns everything that is searched for.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         match self {
@@ -65,7 +65,7 @@ impl Sought {
         }
     }
 
-    /// The first place where something of it occurs in a text: what, and the line, 1-based.
+    /// Returns the first occurrence of any of it in a text, with its line, 1-based.
     pub(super) fn first_in(&self, text: &str) -> Option<(String, u32)> {
         match self {
             Self::Lines { query, finder } => Some((query.clone(), finder.first_line(text)?)),
@@ -83,7 +83,7 @@ impl Sought {
     }
 }
 
-/// Whether no letter goes on beyond the ends of a name. Marks of a name, such as that of `$item`, need no end.
+/// Returns whether no letter continues a name at its ends. Marks of a name, such as that of `$item`, need no end.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let is_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
     let (Some(before), Some(name), Some(after)) = (text.get(..start), text.get(start..end), text.get(end..))

@@ -1,4 +1,4 @@
-//! The answer of a navigation, as clients get it.
+//! The answer of a navigation, in the form that clients receive.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a symbol calls, or uses in another way.
+//! The callees of a symbol, and its other uses of definitions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ use store::uses::{self, Certainty as StoredCertainty, UseRow, UseTarget, UsedFor
 
 /// Most uses of one symbol that are read.
 const USES_MAX: i64 = 5000;
-/// Most definitions of a file that are looked at, to find those inside a symbol.
+/// Most definitions of a file that are examined to find those inside a symbol.
 const INNER_MAX: i64 = 20_000;
-/// Most lines that are listed of one callee.
+/// Most lines that are listed for one callee.
 pub(super) const LINES_MAX: usize = 20;
 
-/// The symbols of a target and of all definitions inside it.
+/// Returns the symbols of a target and of all definitions inside it.
 pub(super) async fn with_inner(navigator: &mut Navigator<'_>, target: &Target) -> Result<Vec<i64>, Fault> {
     let mut symbols = target.symbols();
     let Some(first) = target.first() else { return Ok(symbols) };
@@ -38,7 +38,7 @@ pub(super) async fn with_inner(navigator: &mut Navigator<'_>, target: &Target) -
     Ok(symbols)
 }
 
-/// Fills in what a symbol calls, by the file of the callee.
+/// Fills in the callees of a symbol, by file.
 pub(super) async fn callees(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -65,8 +65,7 @@ pub(super) async fn callees(
     unresolved(navigator, first, (named, is_cut), answer).await
 }
 
-/// What the lines of a symbol use of which only the name is known, and which is stored as a use of the file; and whether there may be
-/// more.
+/// Returns the unresolved uses in the lines of a symbol that are stored as uses of the file, and whether there may be more.
 async fn names_inside(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -97,7 +96,7 @@ fn count(known: &[UseRow], answer: &mut Navigation) {
     }
 }
 
-/// The callees, those in the file of most of them first, each with the lines of its calls.
+/// Returns the callees, those in the file with the most callees first, each with the lines of its calls.
 async fn called(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -135,7 +134,7 @@ async fn called(
     Ok(found.into_iter().map(|(_, located)| located).collect())
 }
 
-/// Fills in the calls of which only the name is known.
+/// Fills in the unresolved calls.
 async fn unresolved(
     navigator: &mut Navigator<'_>,
     first: &DefinitionAt,

@@ -1,7 +1,7 @@
-//! Fields that are no definitions of their own: where they are declared, and how often their names are used.
+//! Fields that are not definitions of their own: their declarations, and the number of uses of their names.
 //!
-//! They have no rows, which would be as many as all fields and all accesses to them. They are read from what files say of names, where
-//! somebody asks for one.
+//! They have no rows, because there would be one for every field and every access to it. They are read on request, from the stored symbols
+//! of files.
 
 use std::collections::HashMap;
 
@@ -16,24 +16,24 @@ use store::navigation::{self, DefinitionAt};
 use store::symbols::{self, HalvesRow};
 use store::{ProjectTx, RepositoryRow};
 
-/// Most files whose symbols are read. Beyond, numbers are lower bounds.
+/// Most files whose symbols are read. If there are more, numbers are lower bounds.
 const FILES_MAX: usize = 200;
 /// Files whose symbols are read together.
 const PAGE_FILES: usize = 16;
-/// Most declarations that a fault tells.
+/// Most declarations that a fault lists.
 const DECLARATIONS_MAX: usize = 3;
 /// Most declarations whose lines are read.
 const LINES_MAX: usize = 100;
-/// Their kind in answers.
+/// Kind of fields in answers.
 const FIELD: &str = "field";
 
 /// The fields of a name.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     declarations: Vec<Declaration>,
-    /// Uses of the name, of whatever it is there.
+    /// Uses of the name, whatever it refers to.
     uses: usize,
-    /// Whether there may be more.
+    /// `true` if there may be more.
     pub(super) is_least: bool,
 }
 
@@ -46,12 +46,12 @@ struct Declaration {
     of: Option<String>,
 }
 
-/// Which fields are wanted.
+/// Selection of fields.
 #[derive(Debug, Clone)]
 enum Wanted {
-    /// Those of a name.
+    /// Fields with this name.
     Name(String),
-    /// Those whose names stand at a place.
+    /// Fields whose names are at a place.
     Place { line: u32, column: Option<u32> },
 }
 
@@ -62,7 +62,7 @@ impl Wanted {
                 (symbol.place.column, u32::try_from(name.chars().count()).unwrap_or(u32::MAX));
             symbol.place.line == line && column.is_none_or(|column| from <= column && column - from < width)
         };
-        // What is listed is a definition.
+        // A listed symbol is a definition.
         symbol.kind == SymbolKind::Field
             && !symbol.is_listed
             && match self {
@@ -72,7 +72,7 @@ impl Wanted {
     }
 }
 
-/// The fields of a name in some repositories; `None` if nothing declares one.
+/// Returns the fields of a name in some repositories; `None` if nothing declares one.
 pub(super) async fn declared(
     tx: &mut ProjectTx,
     repositories: &[RepositoryRow],
@@ -95,7 +95,7 @@ pub(super) async fn declared(
     Ok((!found.declarations.is_empty()).then_some(found))
 }
 
-/// The fields whose names stand in a line of a file, or at a column of it.
+/// Returns the fields whose names are in a line of a file, or at a column of it.
 pub(super) async fn in_line(
     tx: &mut ProjectTx,
     file_id: i64,
@@ -118,7 +118,7 @@ pub(super) async fn read_lines(tx: &mut ProjectTx, fields: &mut [DefinitionAt]) 
     Ok(())
 }
 
-/// The wanted fields of files and, if those of a name are wanted, the number of its uses.
+/// Returns the wanted fields of files and, if those of a name are wanted, the number of its uses.
 async fn read(tx: &mut ProjectTx, files: &[i64], wanted: Wanted) -> Result<(Vec<Declaration>, usize), Fault> {
     let rows = symbols::halves(tx, files).await?;
     let reading = tokio::task::spawn_blocking(move || {
@@ -178,19 +178,19 @@ fn declarations_in(row: &HalvesRow, interface: &Interface, body: &Body, wanted: 
     declarations
 }
 
-/// A scope and those around it, the inner ones first.
+/// Returns a scope and those around it, the inner ones first.
 fn scopes_around<'s>(scopes: &'s [&'s Scope], scope: ScopeId) -> impl Iterator<Item = &'s Scope> {
     let mut next = Some(scope);
     std::iter::from_fn(move || {
         let at = next?;
         let scope = *scopes.get(at as usize)?;
-        // Only the file is around itself.
+        // The file is its own parent.
         next = (scope.parent < at).then_some(scope.parent);
         Some(scope)
     })
 }
 
-/// The number of uses of a name.
+/// Returns the number of uses of a name.
 fn uses_in(body: &Body, name: &str) -> usize {
     let is_of_name = |expr: &Expr| match expr {
         Expr::Name(text) | Expr::Member(_, text) => body.arena.text(*text) == name,
@@ -200,7 +200,7 @@ fn uses_in(body: &Body, name: &str) -> usize {
 }
 
 impl Fields {
-    /// Those that a name with containers means, in the files with these paths, or ends of paths, and in a line.
+    /// Returns the fields that a name with containers means, in the files with these paths, or ends of paths, and in a line.
     pub(super) fn named(&self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Vec<DefinitionAt> {
         let is_in = |row: &DefinitionAt| {
             let is_path = |path: &&str| {
@@ -215,17 +215,17 @@ impl Fields {
         fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned().collect()
     }
 
-    /// Whether one of them has the name in this spelling, whatever it belongs to.
+    /// Returns whether one of them has the name in this spelling, whatever type it belongs to.
     pub(super) fn have_spelling(&self, name: &SymbolName) -> bool {
         self.declarations.iter().any(|one| name.is_spelling_of(&one.row))
     }
 
-    /// All of them.
+    /// Returns all fields.
     pub(super) fn into_rows(self) -> Vec<DefinitionAt> {
         self.declarations.into_iter().map(|one| one.row).collect()
     }
 
-    /// The fault that tells of those of the type that a name says, or of all if there is no such type.
+    /// Returns the fault that lists the fields of the type that the name contains, or all if there is no such type.
     pub(super) fn fault(&self, name: &SymbolName) -> Fault {
         let qualified = name.qualified();
         let of = qualified.rsplit('.').nth(1);
@@ -237,7 +237,7 @@ impl Fields {
         }
     }
 
-    /// The fault that tells of them all.
+    /// Returns the fault that lists all fields.
     pub(super) fn fault_of(&self, name: &str) -> Fault {
         let all: Vec<&Declaration> = self.declarations.iter().collect();
         self.fault_about(name, &all)
@@ -257,7 +257,7 @@ impl Fields {
             more => format!(" and {more} more"),
         };
         let least = if self.is_least { "at least " } else { "" };
-        // The name as it is declared, which may be another spelling of the asked one.
+        // The name as declared, which may be another spelling of the requested one.
         let declared = declarations.first().map_or(name, |one| one.row.name.as_str());
         let (name, uses) = (echo(declared), self.uses);
         let message = format!(

@@ -13,12 +13,12 @@ use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
 
 /// Most definitions of one name that are read.
 pub(super) const DEFINITIONS_MAX: usize = 2000;
-/// Most definitions that an ambiguous name is answered with.
+/// Most definitions in the answer for an ambiguous name.
 pub(super) const CANDIDATES_MAX: usize = 20;
-/// Most readings of a text by which fields are looked for.
+/// Most readings of a text by which fields are searched for.
 const FIELD_READINGS_MAX: usize = 2;
 
-/// What a request is about.
+/// The subject of a request.
 #[derive(Debug)]
 pub(super) enum Found {
     /// One symbol.
@@ -33,16 +33,16 @@ pub(super) enum Found {
 pub(super) struct Finder<'a> {
     pub(super) tx: &'a mut ProjectTx,
     pub(super) repositories: &'a [RepositoryRow],
-    /// Whether fields are found that are no definitions of their own: only their places are known.
+    /// `true` if fields are found that are not definitions of their own: only their places are known.
     pub(super) has_fields: bool,
     pub(super) warnings: &'a mut Vec<Warning>,
 }
 
 impl Finder<'_> {
-    /// Finds what a request is about.
+    /// Finds the subject of a request.
     ///
     /// # Errors
-    /// `NOT_FOUND` for an unknown name or file; `INVALID_REQUEST` for what is neither a name nor a place; storage faults.
+    /// `NOT_FOUND` for an unknown name or file; `INVALID_REQUEST` for text that is neither a name nor a place; storage faults.
     pub(super) async fn find(&mut self, subject: &Subject) -> Result<Found, Fault> {
         match subject {
             Subject::Place { file, line, column } => self.at(file, *line, *column).await,
@@ -68,7 +68,7 @@ impl Finder<'_> {
         line: Option<u32>,
     ) -> Result<Found, Fault> {
         let Spelling::Name(readings) = spelling else { return Err(not_named(symbol)) };
-        // A slash is in no name of letters, but a dot is in many.
+        // No name of letters contains a slash, but many contain a dot.
         let is_alone = file.is_none() && readings.iter().all(|reading| reading.path.is_none());
         if is_alone
             && symbol.contains('/')
@@ -79,7 +79,7 @@ impl Finder<'_> {
         let found = match self.named(readings, file, line).await? {
             Some(found) => return Ok(found),
             None => match (spelling.question(symbol), self.unknown(readings, file, line).await) {
-                // What is spelled like no name is rather a question.
+                // A text that is not spelled like a name is more likely a question.
                 (Some(question), Err(fault)) if fault.details.is_none() => return Err(question),
                 (_, found) => found,
             },
@@ -95,7 +95,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The fault for what is the path of a file, and no name.
+    /// Returns the fault for a text that is the path of a file, not a name.
     async fn whole_file(&mut self, text: &str) -> Result<Option<Fault>, Fault> {
         let path = text.trim().trim_start_matches("./");
         let ids = self.ids();
@@ -112,8 +112,8 @@ impl Finder<'_> {
         self.repositories.iter().map(|repository| repository.id).collect()
     }
 
-    /// What a text means by one of its readings; `None` if nothing has such a name. Says if it is another spelling than the one that
-    /// was asked.
+    /// Finds the definitions that a text means by one of its readings; `None` if there is no such name. Warns if they have another spelling
+    /// than the one that was asked for.
     async fn named(
         &mut self,
         readings: &[Reading],
@@ -126,7 +126,7 @@ impl Finder<'_> {
         let Some(looked) = look_up(self.tx, readings, wanted).await? else { return Ok(None) };
         let Looked { reading, definitions, is_least, closeness } = looked;
         if closeness == Closeness::Bare {
-            // A field, which has no row, may have the very spelling: then nothing else is meant.
+            // A field, which has no row, may have exactly this spelling: then nothing else is meant.
             if let Some(found) = self.fields_named(readings, file, line).await? {
                 return Ok(Some(found));
             }
@@ -145,10 +145,10 @@ impl Finder<'_> {
         }))
     }
 
-    /// The fields that a text means by one of its readings, in the spelling that was asked.
+    /// Returns the fields that a text means by one of its readings, in the spelling that was asked for.
     ///
     /// # Errors
-    /// The fault that tells of them where fields are not answered.
+    /// The fault that lists the fields, if they cannot be answered.
     async fn fields_named(
         &mut self,
         readings: &[Reading],
@@ -170,7 +170,7 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// The fields of a name, in the first of its spellings that a field has.
+    /// Returns the fields of a name, in the first of its spellings that a field has.
     async fn declared(&mut self, name: &str) -> Result<Option<Fields>, Fault> {
         for spelling in spellings_of_name(name) {
             if let Some(found) = fields::declared(self.tx, self.repositories, &spelling).await? {
@@ -180,7 +180,7 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// What a name without a definition that fits is: a field, or a name that is used. Else the fault.
+    /// Resolves a name without a matching definition to a field, or to a name that is used. Otherwise returns the fault.
     async fn unknown(
         &mut self,
         readings: &[Reading],
@@ -194,7 +194,8 @@ impl Finder<'_> {
         // In another spelling, elsewhere, or within something else.
         let same_name =
             navigation::find_definitions(self.tx, all_of(&ids, name.simple()), DEFINITIONS_MAX).await?.rows;
-        // What only has its letters does not hide a field, and the name of its type tells one apart from what else has the name.
+        // Definitions that only share the letters do not hide a field, and the name of its type distinguishes it from others of the same
+        // name.
         let is_hidden = same_name.iter().any(|row| name.is_spelling_of(row));
         let may_be_field = !is_hidden || (self.has_fields && !name.around().is_empty());
         if may_be_field && let Some(fields) = self.declared(name.simple()).await? {
@@ -243,7 +244,7 @@ impl Finder<'_> {
             .with_hint(format!("Did you mean {}?", named.join(" or "))))
     }
 
-    /// Fields as what a request is about, with their lines as signatures.
+    /// Returns fields as the subject of a request, with their lines as signatures.
     async fn fields(&mut self, mut fields: Vec<DefinitionAt>, is_least: bool) -> Result<Found, Fault> {
         fields::read_lines(self.tx, &mut fields).await?;
         let mut targets = grouped(fields);
@@ -253,8 +254,8 @@ impl Finder<'_> {
         })
     }
 
-    /// What is defined or used at a place: a definition whose name is there; else what is used there; else the definition around
-    /// it.
+    /// Finds the subject at a place: the definition whose name is there, otherwise the symbol that is used there, otherwise the definition
+    /// around it.
     async fn at(&mut self, path: &str, line: u32, column: Option<u32>) -> Result<Found, Fault> {
         let (file_id, path) = self.file(path).await?;
         let number = i32::try_from(line).unwrap_or(i32::MAX);
@@ -297,7 +298,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What is used in a line; `None` if nothing is.
+    /// Finds the symbols that are used in a line; `None` if there are none.
     async fn used_at(
         &mut self,
         (file_id, path): (i64, &str),
@@ -340,7 +341,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The symbol with what only declares it elsewhere, or what it declares.
+    /// Returns the symbol together with its declarations elsewhere, or with the definition that it declares.
     async fn with_counterparts(&mut self, target: Target) -> Result<Target, Fault> {
         let Some(first) = target.first().filter(|row| has_declarations(row)) else { return Ok(target) };
         let repository = [first.repository_id];
@@ -352,10 +353,10 @@ impl Finder<'_> {
         Ok(found.unwrap_or(target))
     }
 
-    /// The definitions of a name in a line whose meaning there is not known: never one of them as if it were.
+    /// Returns the definitions of a name in a line whose meaning there is not known, as candidates and never as a certain result.
     ///
     /// # Errors
-    /// `NOT_FOUND` if there is none.
+    /// `NOT_FOUND` if there are no definitions.
     async fn guessed(&mut self, name: &str, line: u32) -> Result<Found, Fault> {
         let ids = self.ids();
         let wanted = NamedDefinitions { spelling: Some(name), ..all_of(&ids, name) };
@@ -391,7 +392,7 @@ impl Finder<'_> {
         Ok(Found::Several { targets: grouped(rows), is_least })
     }
 
-    /// The first spelling of a name that code uses.
+    /// Returns the first spelling of a name that code uses.
     async fn used_spelling(&mut self, name: &str) -> Result<Option<String>, Fault> {
         for spelling in spellings_of_name(name) {
             if self.is_used(&spelling).await? {
@@ -401,7 +402,7 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// Whether code uses a name.
+    /// Returns whether code uses a name.
     async fn is_used(&mut self, name: &str) -> Result<bool, Fault> {
         let ids = self.ids();
         let facts: Vec<i64> = USE_FIELDS.iter().map(|field| fact_id(*field as i16, name)).collect();
@@ -414,10 +415,10 @@ impl Finder<'_> {
         Ok(lines.into_iter().next().map(|(.., text)| text).unwrap_or_default())
     }
 
-    /// The indexed file at a path.
+    /// Returns the indexed file at a path.
     ///
     /// # Errors
-    /// `NOT_FOUND` with `details.unknownPath` if there is none; `INVALID_REQUEST` if there are several.
+    /// `NOT_FOUND` with `details.unknownPath` if there is no such file; `INVALID_REQUEST` if there are several.
     async fn file(&mut self, path: &str) -> Result<(i64, String), Fault> {
         let ids = self.ids();
         let mut found = use_places::files_at(self.tx, &ids, path).await?;
@@ -459,17 +460,17 @@ const NEAREST_MAX: usize = 5;
 const USE_FIELDS: [Field; 7] =
     [Field::Call, Field::Use, Field::Read, Field::Type, Field::Member, Field::Extends, Field::Implements];
 
-/// All definitions of a name, however it is spelled.
+/// Returns a query for all definitions of a name, however it is spelled.
 pub(super) fn all_of<'a>(repositories: &'a [i64], name: &str) -> NamedDefinitions<'a> {
     NamedDefinitions { repositories, name_id: name_id(name), ..NamedDefinitions::default() }
 }
 
-/// The id under which definitions of a name are found.
+/// Returns the id under which definitions of a name are found.
 pub(super) fn name_id(name: &str) -> i64 {
     fact_id(DEFINED, &fold(name))
 }
 
-/// A text by which a definition is found again: its file with its name or, where that would be read otherwise, with its line.
+/// Returns a text by which a definition is found again: its file with its name or, if that would be read otherwise, with its line.
 fn named_again(row: &DefinitionAt) -> Option<String> {
     let place = format!("{}:{}", row.path, row.line);
     let texts = [format!("{}:{}", row.path, row.qualified), place, row.qualified.clone()];
@@ -483,7 +484,7 @@ fn named_again(row: &DefinitionAt) -> Option<String> {
     })
 }
 
-/// The fault for what names nothing.
+/// Returns the fault for a text that names nothing.
 fn not_named(text: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("`{}` is not the name of a symbol.", echo(text)))
         .with_hint("Write a name like `Context.json`; `search` takes questions.")

@@ -1,4 +1,4 @@
-//! What the answer of a walk does not know: uses of which only the name is known, and what languages do not declare.
+//! Gaps in the answer of a walk: unresolved uses, and relations that languages do not declare.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,11 +15,11 @@ use languages::symbols::reports_uses;
 use store::navigation::{self, DefinitionAt};
 use store::uses;
 
-/// Most names that a message tells.
+/// Most names that a message lists.
 const NAMES_SHOWN: usize = 5;
 
-/// Counts the uses of the symbol that are not resolved, and warns of those of the definitions that the walk reached: what is there
-/// is missing.
+/// Counts the uses of the symbol that are not resolved, and warns of those of the definitions that the walk reached, beyond which the walk
+/// is incomplete.
 pub(super) async fn of_impact(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -54,7 +54,7 @@ pub(super) async fn of_impact(
     Ok(())
 }
 
-/// Warns of the first of some definitions that is an operator of which uses are not recorded, so that it is not taken for unused.
+/// Warns of the first definition that is an operator whose uses are not recorded, so that it is not taken for unused.
 pub(super) fn of_operators<'d>(
     definitions: impl IntoIterator<Item = &'d DefinitionAt>,
     answer: &mut Navigation,
@@ -72,7 +72,7 @@ pub(super) fn of_operators<'d>(
     answer.warnings.push(Warning::new("operators_not_recorded", message));
 }
 
-/// The warning for names, as (id, places).
+/// Returns the warning for names, as (id, places).
 fn incomplete(counts: &[(i64, i64)], names: &BTreeMap<i64, &str>) -> Option<Warning> {
     if counts.is_empty() {
         return None;
@@ -91,12 +91,12 @@ fn incomplete(counts: &[(i64, i64)], names: &BTreeMap<i64, &str>) -> Option<Warn
     Some(Warning { details, ..Warning::new("impact_incomplete", message) })
 }
 
-/// Warns of what methods alone do not tell.
+/// Warns of gaps in the relations that follow from methods alone.
 pub(super) fn of_methods(implicit: &Implicit, answer: &mut Navigation) {
     answer.warnings.extend(implicit.gaps.iter().map(|gap| unknown(&implicit.compared, gap)));
 }
 
-/// Warns where a kind of definition has no implementations, and of what methods alone do not tell.
+/// Warns if a kind of definition has no implementations, and of gaps in the relations that follow from methods alone.
 pub(super) fn of_implementations(target: &Target, implicit: &Implicit, answer: &mut Navigation) {
     of_methods(implicit, answer);
     let Some(first) = target.first() else { return };
@@ -112,7 +112,7 @@ pub(super) fn of_implementations(target: &Target, implicit: &Implicit, answer: &
     }
 }
 
-/// The warning of what is not known of what implements an interface, or of what a type implements.
+/// Returns the warning about a gap in the implementations of an interface, or in the interfaces of a type.
 fn unknown(compared: &str, gap: &Gap) -> Warning {
     let (name, not_declared) = (echo(compared), "implementations_not_declared");
     let (code, message) = match gap {
@@ -130,7 +130,7 @@ fn unknown(compared: &str, gap: &Gap) -> Warning {
         }
         Gap::OnlyDemanded(embedded) => {
             let message = format!(
-                "`{name}` demands only what {} demands, which is not known here, so nothing tells which types implement it.",
+                "`{name}` demands only what {} demands, which is not known here, so the types that implement it are not known.",
                 echo(embedded)
             );
             (not_declared, message)

@@ -11,19 +11,19 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The ids of the symbol.
+    /// Returns the ids of the symbol's definitions.
     pub(super) fn symbols(&self) -> Vec<i64> {
         self.definitions.iter().filter_map(|definition| definition.symbol).collect()
     }
 
-    /// The first definition; there is always one.
+    /// Returns the first definition; there is always one.
     pub(super) fn first(&self) -> Option<&DefinitionAt> {
         self.definitions.first()
     }
 }
 
-/// Groups definitions to symbols: those of one qualified name in one file are one, and what a header of C or C++ declares is what the
-/// only file that defines it has. Keeps the order.
+/// Groups definitions to symbols: those of one qualified name in one file are one, and a declaration in a header of C or C++ is one with
+/// the definition in the only file that defines it. Keeps the order.
 pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
     let mut places: BTreeMap<(i64, String), usize> = BTreeMap::new();
     let mut targets: Vec<Target> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
     with_declarations(targets)
 }
 
-/// Joins what headers declare with what defines it, where it is clear which that is.
+/// Joins declarations in headers with their definition, if it is clear which one that is.
 fn with_declarations(targets: Vec<Target>) -> Vec<Target> {
     type Key = (i64, Vec<String>);
     let key = |target: &Target| -> Option<(Key, bool)> {
@@ -63,14 +63,14 @@ fn with_declarations(targets: Vec<Target>) -> Vec<Target> {
             None => joined.push(target),
         }
     }
-    // The definition stands for the symbol, and not what declares it.
+    // The definition represents the symbol, not its declarations.
     for target in &mut joined {
         target.definitions.sort_by_key(|row| has_declarations(row) && is_header(&row.path));
     }
     joined
 }
 
-/// Whether a definition may be declared in another file than the one that defines it.
+/// Returns whether a definition may be declared in another file than the one that defines it.
 pub(super) fn has_declarations(definition: &DefinitionAt) -> bool {
     let is_c = matches!(definition.language.as_deref(), Some("c" | "cpp"));
     is_c && matches!(definition.kind.as_str(), "function" | "method" | "constructor" | "variable")

@@ -1,4 +1,4 @@
-//! What a change of a symbol reaches.
+//! The definitions that a change of a symbol affects.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use super::walk::{ALL_LEVELS, Node, Walk, Way, walk};
 use contract::Fault;
 use store::uses::UsedFor;
 
-/// Walks to what uses the symbol, what uses that, and so on. Fills in where it stopped. Also returns what methods alone say of the
-/// symbol, without what is among the nodes.
+/// Walks to the users of the symbol, their users, and so on. Fills in where it stopped. Also returns the relations of the symbol that
+/// follow from methods alone, without those among the nodes.
 pub(super) async fn reached(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -37,7 +37,7 @@ pub(super) async fn reached(
         std::mem::take(&mut implicit.nodes).into_iter().partition(|node| node.distance < 0);
     let mut known: HashSet<i64> = nodes.iter().map(|node| node.symbol).chain(start).collect();
     if !is_type {
-        // Who calls what it overrides may mean it, however far up that is declared; its other overrides do not.
+        // Callers of an overridden method may call this one, however far up that method is declared; its other overrides do not matter.
         let up = walk(navigator, &symbols, file, way(false, overrides, ALL_LEVELS)).await?;
         let above = up.nodes.into_iter().chain(above);
         let above: Vec<Node> = above.map(|node| Node { distance: node.distance.abs(), ..node }).collect();
@@ -50,7 +50,7 @@ pub(super) async fn reached(
         answer.stopped = answer.stopped.take().or(up.stopped).or(of_bases.stopped);
     }
     if !below.is_empty() {
-        // What implements it without saying so is one step away, and who uses that is further.
+        // Implicit implementations are one step away, and their users are further.
         let symbols: Vec<i64> = below.iter().map(|node| node.symbol).collect();
         let of_below = match request.depth {
             0 | 1 => Walk::default(),

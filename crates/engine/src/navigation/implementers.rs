@@ -1,8 +1,8 @@
-//! Which types of Go implement an interface, and which interfaces a type implements, by the methods that they have.
+//! Types of Go that implement an interface, and interfaces that a type implements, by the methods that they have.
 //!
-//! This is found when it is asked for, and not stored by an index run: a method that is added to a type in one file changes what other
-//! files implement, though they mention neither the type nor the method, and an interface of one common method has as many pairs as
-//! there are types with it.
+//! This is computed on request and not stored by an index run: a method that is added to a type in one file changes which interfaces other
+//! files implement, though they mention neither the type nor the method, and an interface of one common method has as many pairs as there
+//! are types with that method.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,15 +18,15 @@ use contract::Fault;
 use store::method_sets::{self, NamedOfKinds};
 use store::navigation::DefinitionAt;
 
-/// The kind of methods.
+/// Kind of methods.
 pub(super) const METHOD: &str = "method";
-/// What the signature of a method begins with that is not one of an interface, as every formatted file has it.
+/// The start of the signature of a method that does not belong to an interface, as every formatted file has it.
 const WITH_RECEIVER: &str = "func (";
 /// Most names that are looked up at once.
 const NAMES_MAX: usize = TYPES_MAX;
 /// Most interfaces whose methods are compared with those of one type.
 const INTERFACES_MAX: usize = 500;
-/// Most types with some of the methods that are asked what else they embed; others do not count.
+/// Most types with some of the methods whose other embedded types are examined; further ones do not count.
 const PARTIAL_MAX: usize = 200;
 
 /// A definition of a method, as symbol and file.
@@ -35,30 +35,30 @@ pub(super) type MethodPlace = (Option<i64>, i64);
 /// A type that implements an interface.
 #[derive(Debug)]
 pub(super) struct Implementer {
-    /// Its definitions.
+    /// Definitions of the type.
     pub(super) definitions: Vec<DefinitionAt>,
     /// The definitions of the method that is asked for, as symbol and file.
     pub(super) methods: Vec<MethodPlace>,
-    /// How its methods fit.
+    /// Fit of its methods.
     pub(super) fit: Fit,
 }
 
-/// What implements an interface.
+/// The types that implement an interface.
 #[derive(Debug, Default)]
 pub(super) struct Implementers {
     /// The methods that the interface demands.
     pub(super) demanded: MethodSet,
-    /// What the interface embeds of which nothing is known.
+    /// The embedded type of the interface whose methods are not known.
     pub(super) unknown: Option<String>,
     /// The types that implement it.
     pub(super) types: Vec<Implementer>,
-    /// Number of types that have some of the methods, and embed what may have the others.
+    /// Number of types that have some of the methods, and embed a type that may have the others.
     pub(super) undecided: usize,
-    /// Whether there may be more types.
+    /// `true` if there may be more types.
     pub(super) is_cut: bool,
 }
 
-/// How much may still be looked at to compare types.
+/// Remaining work for comparing types.
 struct Looks {
     left: usize,
 }
@@ -68,7 +68,7 @@ impl Looks {
         Self { left: LOOKS_MAX }
     }
 
-    /// The methods of a type; `None` if too much was looked at. Lets other tasks run first, as types may have many methods.
+    /// Returns the methods of a type; `None` if the limit of work is reached. Lets other tasks run first, as types may have many methods.
     async fn methods<'g>(&mut self, graph: &'g TypeGraph, key: &TypeKey) -> Option<Methods<'g>> {
         tokio::task::yield_now().await;
         if self.left == 0 {
@@ -80,7 +80,7 @@ impl Looks {
     }
 }
 
-/// The types that implement an interface, each with its definitions of a method if one is asked for.
+/// Returns the types that implement an interface, each with its definitions of a method if one is asked for.
 pub(super) async fn of_interface(
     navigator: &mut Navigator<'_>,
     interface: &DefinitionAt,
@@ -132,18 +132,18 @@ pub(super) async fn of_interface(
     Ok(found)
 }
 
-/// What a type implements.
+/// The interfaces that a type implements.
 #[derive(Debug, Default)]
 pub(super) struct Implemented {
-    /// What the type embeds of which nothing is known.
+    /// The embedded type whose methods are not known.
     pub(super) unknown: Option<String>,
-    /// The interfaces, each with its definitions of the method that is asked for, as symbol and file, and how those of the type fit.
+    /// The interfaces, each with its definitions of the method that is asked for, as symbol and file, and the fit of the type's methods.
     pub(super) interfaces: Vec<(DefinitionAt, Vec<MethodPlace>, Fit)>,
-    /// Whether there may be more interfaces.
+    /// `true` if there may be more interfaces.
     pub(super) is_cut: bool,
 }
 
-/// The interfaces that a type implements, each with its definitions of a method if one is asked for.
+/// Returns the interfaces that a type implements, each with its definitions of a method if one is asked for.
 pub(super) async fn of_type(
     navigator: &mut Navigator<'_>,
     repository: i64,
@@ -185,7 +185,7 @@ pub(super) async fn of_type(
     Ok(found)
 }
 
-/// The interfaces that demand one of these methods, or embed what does, and whether there may be more.
+/// Returns the interfaces that demand one of these methods, or embed such an interface, and whether there may be more.
 async fn interfaces_with(
     navigator: &mut Navigator<'_>,
     repository: i64,
@@ -197,7 +197,7 @@ async fn interfaces_with(
     let keys: BTreeSet<TypeKey> = rows.iter().filter(has_none).filter_map(TypeKey::of_method).collect();
     let (mut interfaces, has_more_types) = types_of(navigator, repository, &keys).await?;
     interfaces.retain(|row| row.kind == INTERFACE);
-    // Those that embed them may have no method of their own.
+    // Interfaces that embed them may have no method of their own.
     let above = TypeGraph::follow(navigator, &interfaces, Towards::Embedding).await?;
     let mut interfaces: Vec<DefinitionAt> =
         above.types.into_values().flatten().filter(|row| row.kind == INTERFACE).collect();
@@ -206,7 +206,7 @@ async fn interfaces_with(
     Ok((interfaces, is_cut))
 }
 
-/// The definitions of types, and whether there may be more.
+/// Returns the definitions of types, and whether there may be more.
 pub(super) async fn types_of(
     navigator: &mut Navigator<'_>,
     repository: i64,
@@ -218,7 +218,7 @@ pub(super) async fn types_of(
     Ok((rows, are_cut))
 }
 
-/// Interfaces with all methods that they demand.
+/// Returns the graph of interfaces with all methods that they demand.
 async fn demands(navigator: &mut Navigator<'_>, interfaces: &[DefinitionAt]) -> Result<TypeGraph, Fault> {
     let mut graph = TypeGraph::follow(navigator, interfaces, Towards::Embedded).await?;
     graph.read_methods(navigator).await?;
@@ -226,24 +226,24 @@ async fn demands(navigator: &mut Navigator<'_>, interfaces: &[DefinitionAt]) -> 
     Ok(graph)
 }
 
-/// The definitions of the method that is asked for, as symbol and file.
+/// Returns the definitions of the method that is asked for, as symbol and file.
 fn asked(methods: &Methods<'_>, method: Option<&MethodName>) -> Vec<MethodPlace> {
     let rows = method.map(|name| methods.definitions(name)).unwrap_or_default();
     rows.iter().map(|row| (row.symbol, row.file_id)).collect()
 }
 
-/// What an interface demands; it is not all if the graph of what it embeds is not complete.
+/// Returns the methods that an interface demands; incomplete if the graph of its embedded types is.
 fn demanded_set(methods: &Methods<'_>, demands: &TypeGraph) -> MethodSet {
     let set = methods.set();
     MethodSet { is_complete: set.is_complete && !demands.is_cut, ..set }
 }
 
-/// The names of methods.
+/// Returns the names of methods.
 fn names(methods: &MethodSet) -> BTreeSet<&str> {
     methods.methods.keys().map(MethodName::as_str).collect()
 }
 
-/// The definitions of some names, and whether there may be more.
+/// Returns the definitions of some names, and whether there may be more.
 async fn named(
     navigator: &mut Navigator<'_>,
     repository_id: i64,
@@ -263,7 +263,7 @@ async fn named(
     Ok((rows, are_cut))
 }
 
-/// Leaves the types that have most of the methods. Returns whether there were too many.
+/// Keeps the types that have the most of the methods. Returns whether there were too many.
 fn keep_fullest(types: &mut BTreeMap<TypeKey, Own>) -> bool {
     if types.len() <= TYPES_MAX {
         return false;
@@ -277,8 +277,8 @@ fn keep_fullest(types: &mut BTreeMap<TypeKey, Own>) -> bool {
     true
 }
 
-/// How a type fits an interface, as far as it is known that they are of the same package: the tests in a folder may be a package of
-/// their own. So types of one name and folder may be two, and a method that other packages do not see may be another one in tests.
+/// Adjusts the fit of a type to an interface if they may not be in the same package: the tests in a folder may be a package of their own.
+/// So types of one name and folder may be two types, and a method that other packages do not see may be another one in tests.
 fn within_package(fit: Fit, demanded: &MethodSet, interface: &DefinitionAt, types: &[DefinitionAt]) -> Fit {
     let is_test = |row: &DefinitionAt| row.path.ends_with("_test.go");
     let is_all = types.iter().all(is_test);
@@ -286,7 +286,7 @@ fn within_package(fit: Fit, demanded: &MethodSet, interface: &DefinitionAt, type
     if are_two || (demanded.has_hidden() && is_all != is_test(interface)) { Fit::Names } else { fit }
 }
 
-/// The number of types that embed what may have methods that are not known.
+/// Returns the number of types that embed a type whose methods are not known.
 async fn undecided(navigator: &mut Navigator<'_>, mut types: Vec<DefinitionAt>) -> Result<usize, Fault> {
     if types.is_empty() {
         return Ok(0);
@@ -297,7 +297,7 @@ async fn undecided(navigator: &mut Navigator<'_>, mut types: Vec<DefinitionAt>) 
     let keys: BTreeSet<TypeKey> = types.iter().map(TypeKey::of_type).collect();
     let (mut looks, mut count) = (Looks::new(), 0);
     for key in &keys {
-        // Of what is not looked at, nothing is known either.
+        // A type that is not examined counts as unknown.
         let methods = looks.methods(&graph, key).await;
         count += usize::from(methods.is_none_or(|methods| methods.unknown().is_some()));
     }

@@ -1,4 +1,4 @@
-//! What implements a symbol, or is implemented by it, in a language whose types do not name the interfaces that they implement: Go.
+//! Implementations of a symbol, and the symbols that it implements, in a language whose types do not name their interfaces: Go.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,35 +16,35 @@ use store::uses::{Certainty as StoredCertainty, UsedFor};
 /// Most methods that are listed with a type that overrides them.
 pub(super) const OVERRIDES_MAX: usize = 20;
 
-/// What methods alone say of a symbol.
+/// Relations of a symbol that follow from methods alone.
 #[derive(Debug, Default)]
 pub(super) struct Implicit {
-    /// What implements it, one step away; with a negative distance, what it implements.
+    /// Implementations, one step away; with a negative distance, the symbols that it implements.
     pub(super) nodes: Vec<Node>,
-    /// The same, where only the names of methods fit, or not all methods are known.
+    /// The same relations where only the names of methods fit, or not all methods are known.
     pub(super) by_name: Vec<Node>,
-    /// Of the types that implement it, the methods by which they do, by file and qualified name of the type.
+    /// The methods by which a type implements the symbol, by file and qualified name of the type.
     pub(super) overrides: HashMap<(i64, String), Vec<String>>,
     /// Name of the interface or type that was compared.
     pub(super) compared: String,
-    /// What is not known.
+    /// Gaps in these relations.
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Something that is not known of what implements an interface, or of what a type implements.
+/// A gap in the implementations of an interface, or in the interfaces of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Gap {
     /// The interface demands nothing.
     NoMethods,
-    /// The interface embeds this, of which nothing is known.
+    /// The interface embeds this type, which is unknown.
     Demanded(String),
-    /// The interface embeds only this, of which nothing is known.
+    /// The interface embeds only this type, which is unknown.
     OnlyDemanded(String),
-    /// So many types have some of the methods, and embed something of which nothing is known.
+    /// This number of types have some of the methods, and embed an unknown type.
     Undecided(usize),
-    /// The type embeds this, of which nothing is known.
+    /// The type embeds this type, which is unknown.
     Had(String),
-    /// Not all types and methods were looked at.
+    /// Not all types and methods were examined.
     Truncated,
 }
 
@@ -55,7 +55,7 @@ struct Method<'a> {
     name: &'a MethodName,
 }
 
-/// Finds what implements a symbol, and with `has_bases` also what it implements.
+/// Finds the implementations of a symbol, and with `has_bases` also the symbols that it implements.
 pub(super) async fn find(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -81,7 +81,7 @@ pub(super) async fn find(
 }
 
 impl Implicit {
-    /// Adds what implements a method of an interface, or what a method of a type implements.
+    /// Adds the implementations of an interface's method, or the methods that a type's method implements.
     async fn add_of_method(
         &mut self,
         navigator: &mut Navigator<'_>,
@@ -176,14 +176,14 @@ impl Implicit {
         Ok(())
     }
 
-    /// Notes once that not all was looked at.
+    /// Records once that not everything was examined.
     fn note_truncated(&mut self, is_cut: bool) {
         if is_cut && !self.is_truncated() {
             self.gaps.push(Gap::Truncated);
         }
     }
 
-    /// Whether not all was looked at.
+    /// Returns whether not everything was examined.
     pub(super) fn is_truncated(&self) -> bool {
         self.gaps.contains(&Gap::Truncated)
     }

@@ -1,7 +1,7 @@
-//! Answers where a symbol is defined and used, what it uses, and what a change of it reaches.
+//! Answers where a symbol is defined and used, what it uses, and what a change of it affects.
 //!
-//! The edges between definitions are rows that an index run resolved; here they are only read. What is only a guess by name is
-//! counted and listed apart from them.
+//! The edges between definitions are rows that an index run resolved; here they are only read. Guesses by name are counted and listed
+//! separately.
 
 mod answer;
 mod callees;

@@ -15,17 +15,17 @@ use store::navigation::{self, DefinitionAt};
 use store::uses::Certainty as StoredCertainty;
 use store::{Access, Project, ProjectTx, RepositoryRow, RepositoryState, Store, repositories, use_places};
 
-/// Uses of a candidate that is shown are counted up to this number of sources. Which candidates are used most is decided by fewer sources of
-/// each, of all together so many.
+/// Limit, in sources, to which the uses of a shown candidate are counted. To order the candidates, fewer sources of each are counted, in
+/// total `POPULARITY_SUM_MAX`.
 const POPULARITY_MAX: i64 = 1000;
 const POPULARITY_SUM_MAX: i64 = 20_000;
 /// Longest text of a place, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 200;
 
-/// What was found, before it is fitted into an answer.
+/// The result of a navigation, before it is fitted into an answer.
 #[derive(Debug, Clone)]
 pub struct Navigation {
-    /// What was asked.
+    /// The requested relation.
     pub(super) relation: Relation,
     /// The symbol.
     pub(super) symbol: Option<SymbolInfo>,
@@ -33,9 +33,9 @@ pub struct Navigation {
     pub(super) candidates: Vec<SymbolInfo>,
     /// The places of the page.
     pub(super) places: Vec<Located>,
-    /// All places, or candidates.
+    /// Number of all places, or candidates.
     pub(super) total: usize,
-    /// Whether there may be more.
+    /// `true` if there may be more.
     pub(super) total_is_least: bool,
     /// Places before the page.
     pub(super) offset: usize,
@@ -47,24 +47,24 @@ pub struct Navigation {
     pub(super) steps: Vec<StepCount>,
     /// Uses of the name whose meaning is not known.
     pub(super) unresolved: Option<NameUses>,
-    /// Why a walk stopped.
+    /// The reason why a walk stopped.
     pub(super) stopped: Option<Stopped>,
-    /// What is not known, for the caller.
+    /// Warnings for the caller about gaps.
     pub warnings: Vec<Warning>,
 }
 
-/// Uses of which only the name is known.
+/// Unresolved uses of a name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameUses {
     pub(super) total: usize,
     pub(super) is_least: bool,
     /// Number of definitions that have the name.
     pub(super) candidates: Option<usize>,
-    /// Whether more definitions may have it.
+    /// `true` if more definitions may have it.
     pub(super) candidates_is_least: bool,
-    /// Those of the page.
+    /// Places of the page.
     pub(super) places: Vec<Located>,
-    /// Whether pages go on with them after the known places.
+    /// `true` if pages continue with them after the known places.
     pub(super) is_listed: bool,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct Navigator<'a> {
 ///
 /// # Errors
 /// `NO_INDEX` if none of the repositories has been indexed; `NOT_FOUND` for a name without a definition, or an unknown file;
-/// `INVALID_REQUEST` for what is neither a name nor a place; storage faults.
+/// `INVALID_REQUEST` for text that is neither a name nor a place; storage faults.
 pub async fn navigate(
     store: &Store,
     project: &Project,
@@ -201,7 +201,7 @@ impl Navigator<'_> {
         Ok(answer)
     }
 
-    /// A page of something that was read completely.
+    /// Returns a page of a list that was read completely.
     pub(super) fn page<T>(&self, all: Vec<T>) -> Vec<T> {
         all.into_iter().skip(self.request.offset).take(self.request.limit).collect()
     }
@@ -244,7 +244,7 @@ impl Navigator<'_> {
         Ok(())
     }
 
-    /// Numbers of uses by symbol, each counted up to `most` sources.
+    /// Returns the numbers of uses by symbol, each counted up to `most` sources.
     async fn popularity(&mut self, symbols: &[i64], most: i64) -> Result<BTreeMap<i64, i64>, Fault> {
         Ok(use_places::popularity(self.tx, symbols, most).await?.into_iter().collect())
     }
@@ -268,13 +268,13 @@ impl Navigator<'_> {
         }
     }
 
-    /// The repository of a place, if it is not that of the symbol.
+    /// Returns the repository of a place, if it is not that of the symbol.
     pub(super) fn other_repository(&self, id: i64, of: Option<&Target>) -> Option<String> {
         let own = of.and_then(Target::first).map(|first| first.repository_id);
         (own != Some(id) && (own.is_some() || self.repositories.len() > 1)).then(|| self.repository(id))
     }
 
-    /// A definition as a place.
+    /// Returns a definition as a place.
     pub(super) fn defined(&self, definition: &DefinitionAt, of: Option<&Target>) -> Located {
         Located {
             repo: of.and_then(|_| self.other_repository(definition.repository_id, of)),
@@ -290,7 +290,7 @@ impl Navigator<'_> {
         }
     }
 
-    /// The weakest certainty of known edges that the request admits.
+    /// Returns the weakest certainty of known edges that the request admits.
     pub(super) fn certainty(&self) -> StoredCertainty {
         match self.request.certainty {
             Certainty::Scip => StoredCertainty::Scip,
@@ -298,7 +298,7 @@ impl Navigator<'_> {
         }
     }
 
-    /// Warns of what is not known of the repositories, so that an absent use is not taken for proof.
+    /// Warns of gaps in the facts about the repositories, so that an absent use is not taken for proof.
     async fn warn_of_gaps(&mut self, target: Option<&Target>, answer: &mut Navigation) -> Result<(), Fault> {
         let repository = target.and_then(Target::first).map(|first| first.repository_id);
         let ids: Vec<i64> = match repository {
@@ -338,7 +338,7 @@ impl Navigator<'_> {
     }
 }
 
-/// Number of uses of a symbol, from the numbers of its ids.
+/// Returns the number of uses of a symbol, from the numbers of its ids.
 fn used(target: &Target, counted: &BTreeMap<i64, i64>) -> i64 {
     target.symbols().iter().filter_map(|symbol| counted.get(symbol)).sum()
 }

@@ -16,7 +16,7 @@ const COMPARED_MAX: i64 = 50_000;
 /// Most names in an answer.
 const NEAREST_MAX: usize = 5;
 
-/// Names of definitions in `repositories` that are spelled like `name`, the most similar first.
+/// Returns the names of definitions in `repositories` that are spelled like `name`, the most similar first.
 pub(super) async fn nearest_names(
     tx: &mut ProjectTx,
     repositories: &[i64],
@@ -34,7 +34,7 @@ pub(super) async fn nearest_names(
     Ok(most_similar(name, known))
 }
 
-/// Whether a name that is asked for as it is written is read as that name.
+/// Returns whether a name, requested as it is written, is read as that name.
 fn is_read_again(name: &str) -> bool {
     match Spelling::parse(name) {
         Ok(Spelling::Name(readings)) => {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelled_names_have_near_ones_and_others_have_none() {
+    fn only_misspelled_names_have_near_ones() {
         let known = || ["open_till", "close_till", "Till", "count"].map(str::to_owned).to_vec();
         assert_eq!(most_similar("opn_till", known())[0], "open_till");
         assert_eq!(most_similar("Tlil", known())[0], "Till");

@@ -1,4 +1,4 @@
-//! Where a symbol is used: a page of places, and the uses of its name that are not resolved.
+//! Uses of a symbol: a page of places, and the unresolved uses of its name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,17 +14,17 @@ use store::navigation::{self, DefinitionAt, FoundDefinitions, NamedDefinitions};
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
-/// Most uses (a source with all its places) of one symbol that are read. Beyond, numbers are lower bounds.
+/// Most uses (a source with all its places) of one symbol that are read. If there are more, numbers are lower bounds.
 const USES_MAX: i64 = 20_000;
-/// Most names of one symbol and of what is inside it.
+/// Most names of one symbol and of the definitions inside it.
 const NAMES_MAX: usize = 500;
 
-/// The kinds of use that a request wants, as a mask.
+/// Returns the kinds of use that a request wants, as a mask.
 pub(super) fn kinds(kind: Option<UsedAs>, relation: Relation) -> i16 {
     match (kind, relation) {
         (Some(kind), _) => stored(kind).bit(),
         (None, Relation::Callers | Relation::Callees) => UsedFor::Call.bit(),
-        // What only imports a name does not break with it beyond what uses the name.
+        // A change does not break an import of a name beyond the uses of that name.
         (None, Relation::Impact) => UsedFor::ANY & !UsedFor::Import.bit(),
         (None, _) => UsedFor::ANY & !UsedFor::Override.bit(),
     }
@@ -41,7 +41,7 @@ fn stored(kind: UsedAs) -> UsedFor {
     }
 }
 
-/// The name of a kind of use in answers.
+/// Returns the name of a kind of use in answers.
 pub(super) fn kind_name(kind: UsedFor) -> &'static str {
     match kind {
         UsedFor::Call => UsedAs::Call.as_str(),
@@ -89,7 +89,7 @@ pub(super) async fn uses(
     unresolved(navigator, target, answer).await
 }
 
-/// Fills in the uses of the symbol's name of which it is not known what they mean.
+/// Fills in the unresolved uses of the symbol's name.
 async fn unresolved(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -107,7 +107,7 @@ async fn unresolved(
     let is_candidate = |row: &&DefinitionAt| row.language.as_deref().map(self::family) == Some(family);
     uses.candidates = Some(grouped(rows.iter().filter(is_candidate).cloned().collect()).len());
     uses.candidates_is_least = is_least;
-    // A place has no room to say that it is a lower bound.
+    // A place has no field to say that the number is a lower bound.
     let candidates = uses.candidates.filter(|_| !is_least);
     for located in &mut uses.places {
         located.place.candidates = candidates;
@@ -115,7 +115,7 @@ async fn unresolved(
     Ok(())
 }
 
-/// Fills in the uses, of which only the name is known, of the names of a symbol and of what is inside it.
+/// Fills in the unresolved uses of the names of a symbol and of the definitions inside it.
 pub(super) async fn uses_by_names(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -190,7 +190,7 @@ struct CountedFile {
     places: usize,
 }
 
-/// Files with their places, those with most places first.
+/// Returns files with their places, those with the most places first.
 fn by_number(counts: Vec<FilePlaces>) -> Vec<CountedFile> {
     let mut files: BTreeMap<i64, CountedFile> = BTreeMap::new();
     for count in counts {
@@ -208,7 +208,7 @@ fn by_number(counts: Vec<FilePlaces>) -> Vec<CountedFile> {
     files
 }
 
-/// The files of a page, and the number of places of the first of them that come before the page.
+/// Returns the files of a page, and the number of places of the first of them that come before the page.
 fn files_of_page(files: &[CountedFile], offset: usize, limit: usize) -> (Vec<i64>, usize) {
     let (mut before, mut skipped, mut chosen) = (0usize, 0, Vec::new());
     for file in files {
@@ -279,7 +279,7 @@ async fn page(
     Ok(found.iter().filter_map(located).collect())
 }
 
-/// The text of lines, trimmed and cut.
+/// Returns the text of lines, trimmed and cut.
 pub(super) async fn texts(
     navigator: &mut Navigator<'_>,
     lines: impl Iterator<Item = (i64, u32)>,

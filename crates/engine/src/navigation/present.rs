@@ -1,4 +1,4 @@
-//! Fits what was found into an answer within its size limit.
+//! Fits the result of a navigation into an answer within its size limit.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::search::{Budget, Fitted, Shrinks, TotalRelation, fit};
 /// Hint of `omitted`.
 const HINT: &str = "Page with `offset`, use a smaller `limit`, or narrow with `kind` or `repoPath`.";
 
-/// Presents what was found. Places that do not fit lose their text first and are then left out.
+/// Presents the result. Places that do not fit lose their text first and are then omitted.
 #[must_use]
 pub fn present(found: Navigation, budget: impl Into<Budget>) -> NavigationPayload {
     let least = |is_least: bool| is_least.then_some(TotalRelation::Gte);

@@ -1,4 +1,4 @@
-//! What a navigation asks for.
+//! The request of a navigation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// A question about a symbol.
 #[derive(Debug, Clone)]
 pub struct NavigationRequest {
-    /// The symbol, or a place where it stands.
+    /// The symbol, or a place where it occurs.
     pub subject: Subject,
-    /// What is asked about it.
+    /// The requested relation.
     pub relation: Relation,
     /// Roots of the repositories in which the symbol is looked up; empty: all.
     pub repository_roots: Vec<String>,
@@ -24,7 +24,7 @@ pub struct NavigationRequest {
     pub kind: Option<UsedAs>,
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A name as a person writes it; with a file, the symbol of that name in the file, and with a line, the one there.
@@ -36,7 +36,7 @@ pub enum Subject {
         /// Line of the symbol's name.
         line: Option<u32>,
     },
-    /// What is defined or used at a place.
+    /// The symbol that is defined or used at a place.
     Place {
         /// Path of the file.
         file: String,
@@ -85,7 +85,7 @@ impl Certainty {
     /// All, the best first.
     pub const ALL: [Self; 3] = [Self::Scip, Self::Resolved, Self::Name];
 
-    /// Its name in answers.
+    /// Returns the name of the certainty in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ pub enum UsedAs {
 }
 
 impl UsedAs {
-    /// Its name in answers.
+    /// Returns the name of the kind of use in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

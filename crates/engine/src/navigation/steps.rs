@@ -21,7 +21,7 @@ use store::uses::{UsePlace, UsedFor};
 pub(super) const TYPES: [&str; 8] =
     ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
 
-/// Fills in what a walk from the symbol reaches.
+/// Fills in the definitions that a walk from the symbol reaches.
 pub(super) async fn walked(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -60,7 +60,7 @@ pub(super) async fn walked(
     Ok(())
 }
 
-/// What derives from the symbol or overrides it and, for its hierarchy, what it derives from or overrides.
+/// Finds the definitions that derive from the symbol or override it and, for its hierarchy, those that it derives from or overrides.
 async fn derived(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -84,7 +84,7 @@ async fn derived(
     Ok(nodes)
 }
 
-/// Fills in what was reached.
+/// Fills in the definitions that were reached.
 async fn answer_with(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -102,7 +102,7 @@ async fn answer_with(
     Ok(())
 }
 
-/// Adds what only names of methods make an implementation, behind all that is known and the uses of which only the name is known.
+/// Adds implementations that only follow from the names of methods, after all known places and the unresolved uses.
 async fn add_by_name(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -127,8 +127,8 @@ async fn add_by_name(
     Ok(())
 }
 
-/// What derives from symbols, with each place where a type derives that its file does not define, as `impl Trait for String`. To the
-/// walk, all of a file outside of its definitions is one.
+/// Finds the definitions that derive from symbols, with each place where a type derives that its file does not define, as in
+/// `impl Trait for String`. For the walk, all code of a file outside of its definitions is one node.
 async fn with_places_elsewhere(
     navigator: &mut Navigator<'_>,
     start: &[i64],
@@ -168,7 +168,7 @@ fn count(nodes: &[Node], answer: &mut Navigation) {
 /// Methods that override, by the file and the container of their names.
 type Overrides = HashMap<(i64, String), Vec<String>>;
 
-/// The methods that override a method of the type.
+/// Returns the methods that override a method of the type.
 async fn overriding(navigator: &mut Navigator<'_>, target: &Target) -> Result<Overrides, Fault> {
     let Some(first) = target.first() else { return Ok(HashMap::new()) };
     let members = with_inner(navigator, target).await?;
@@ -191,7 +191,7 @@ async fn overriding(navigator: &mut Navigator<'_>, target: &Target) -> Result<Ov
     Ok(found)
 }
 
-/// Some of the nodes as places, by distance, then by path and line: `limit` of them behind `offset`.
+/// Returns some of the nodes as places, by distance, then by path and line: `limit` of them from `offset` on.
 async fn located(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -213,7 +213,7 @@ async fn located(
             (repository, path, node.places.first().map_or(0, |place| i32::try_from(place.line).unwrap_or(0)))
         }
     };
-    // The nearest first; of equally near ones, those that lie on the way up come first.
+    // The nearest first; of equally near ones, those that are on the way up come first.
     nodes.sort_by_cached_key(|node| {
         (node.distance.abs() * 2 - i32::from(node.distance < 0), place(node), node.symbol)
     });
@@ -260,12 +260,12 @@ async fn located(
     Ok(located.collect())
 }
 
-/// The place that stands for all of a file outside of its definitions: what is done there, rather than the import for it.
+/// Returns the place that represents all code of a file outside of its definitions: a real use rather than the import for it.
 fn shown_place(node: &Node) -> Option<&UsePlace> {
     node.places.iter().find(|place| place.kind != UsedFor::Import).or(node.places.first())
 }
 
-/// Repository and path of the files of nodes that are no definitions.
+/// Returns repository and path of the files of nodes that are not definitions.
 async fn paths(
     navigator: &mut Navigator<'_>,
     nodes: &[Node],

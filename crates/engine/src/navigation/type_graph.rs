@@ -1,4 +1,4 @@
-//! Types of Go with their methods, and which of them embed which: who embeds a type has its methods.
+//! Types of Go with their methods and embedded types: a type has the methods of the types that it embeds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,22 +13,22 @@ use store::symbols;
 use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{Certainty, UsedFor};
 
-/// The language that this is about.
+/// Language of the graph.
 pub(super) const GO: &str = "go";
-/// The kind of interfaces.
+/// Kind of interfaces.
 pub(super) const INTERFACE: &str = "interface";
-/// The kind of types that embed others beside their fields.
+/// Kind of types that embed others beside their fields.
 const STRUCT: &str = "struct";
-/// The kinds of types that can have methods.
+/// Kinds of types that can have methods.
 pub(super) const KINDS: [&str; 3] = [STRUCT, INTERFACE, "type"];
 /// The method of the interface `error`, which the language itself defines, and its shape.
 const ERROR: (&str, Shape) = ("Error", Shape { parameters: 0, results: 1 });
 
-/// Most steps from a type that embeds to one that is embedded.
+/// Most steps from an embedding type to an embedded one.
 const LEVELS_MAX: usize = 8;
 /// Most types of one graph, where several definitions of one type count as several.
 pub(super) const TYPES_MAX: usize = 2000;
-/// Most types, what they embed, and definitions of methods, that are looked at to compare the types of one question.
+/// Most types, embedded types and definitions of methods that are examined to compare the types of one question.
 pub(super) const LOOKS_MAX: usize = 500_000;
 /// Most edges that are read for one step.
 const EDGES_MAX: i64 = 10_000;
@@ -36,7 +36,7 @@ const EDGES_MAX: i64 = 10_000;
 pub(super) const METHODS_MAX: i64 = 20_000;
 /// Most packages whose methods are read.
 const PACKAGES_MAX: usize = 64;
-/// Most files that are asked what their types embed.
+/// Most files whose types' embedded types are read.
 const FILES_MAX: usize = 500;
 /// Files whose symbols are read together.
 const PAGE_FILES: usize = 16;
@@ -51,18 +51,18 @@ pub(super) struct TypeKey {
 }
 
 impl TypeKey {
-    /// The key of a type that is defined.
+    /// Returns the key of a type that is defined.
     pub(super) fn of_type(row: &DefinitionAt) -> Self {
         Self { folder: folder(row).to_owned(), name: row.qualified.clone() }
     }
 
-    /// The key of the type that has a method.
+    /// Returns the key of the type that has a method.
     pub(super) fn of_method(row: &DefinitionAt) -> Option<Self> {
         let name = languages::container(&row.name, &row.qualified)?.to_owned();
         Some(Self { folder: folder(row).to_owned(), name })
     }
 
-    /// The name without those of functions around it.
+    /// Returns the name without those of functions around it.
     pub(super) fn simple(&self) -> &str {
         simple(&self.name)
     }
@@ -72,44 +72,44 @@ fn folder(row: &DefinitionAt) -> &str {
     row.path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a name.
+/// Returns the last part of a name.
 fn simple(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// What a type has itself.
+/// The methods and embedded types of a type itself.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     /// The definitions of each method: several where builds differ.
     by_name: BTreeMap<MethodName, Vec<DefinitionAt>>,
-    /// What it embeds of which nothing is known, as it is written; an empty text for what was not read, or has no name.
+    /// Embedded types that are unknown, as written; an empty text for one that was not read, or has no name.
     unknown: BTreeSet<String>,
-    /// Whether it embeds `error`.
+    /// `true` if it embeds `error`.
     is_error: bool,
 }
 
 impl Own {
-    /// The number of methods.
+    /// Returns the number of methods.
     pub(super) fn count(&self) -> usize {
         self.by_name.len()
     }
 }
 
-/// The methods of a type, with those of what it embeds.
+/// The methods of a type, with those of its embedded types.
 #[derive(Debug, Default)]
 pub(super) struct Methods<'g> {
-    /// The definitions of each: several where builds differ, none where several types that are embedded hide each other's.
+    /// The definitions of each method: several where builds differ, none where several embedded types hide each other's.
     by_name: BTreeMap<&'g MethodName, Vec<&'g DefinitionAt>>,
-    /// What is embedded of which nothing is known, as in [`Own`].
+    /// Embedded types that are unknown, as in [`Own`].
     unknown: BTreeSet<&'g str>,
-    /// Whether `error` is embedded.
+    /// `true` if `error` is embedded.
     is_error: bool,
-    /// How many types, and definitions of methods, were looked at.
+    /// Number of types, and of definitions of methods, that were examined.
     pub(super) looks: usize,
 }
 
 impl<'g> Methods<'g> {
-    /// Their names and shapes.
+    /// Returns the names and shapes of the methods.
     pub(super) fn set(&self) -> MethodSet {
         let known = self.by_name.iter().filter(|(_, rows)| !rows.is_empty());
         let mut methods: BTreeMap<MethodName, Option<Shape>> =
@@ -120,12 +120,12 @@ impl<'g> Methods<'g> {
         MethodSet { methods, is_complete: self.unknown.is_empty() }
     }
 
-    /// The definitions of the method of a name.
+    /// Returns the definitions of the method of a name.
     pub(super) fn definitions(&self, name: &MethodName) -> &[&'g DefinitionAt] {
         self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What the type embeds of which nothing is known; `None` if it embeds no such thing.
+    /// Returns the embedded types that are unknown; `None` if there are none.
     pub(super) fn unknown(&self) -> Option<String> {
         let named: Vec<&str> = self.unknown.iter().copied().filter(|name| !name.is_empty()).collect();
         match (self.unknown.is_empty(), named.is_empty()) {
@@ -136,14 +136,14 @@ impl<'g> Methods<'g> {
     }
 }
 
-/// The shape that all definitions of a method have.
+/// Returns the shape that all definitions of a method have.
 fn common_shape(rows: &[&DefinitionAt]) -> Option<Shape> {
     let mut shapes = rows.iter().map(|row| Shape::parse(row.signature.as_deref()?));
     let first = shapes.next()??;
     shapes.all(|shape| shape == Some(first)).then_some(first)
 }
 
-/// Methods by the type that has them.
+/// Groups methods by the type that has them.
 pub(super) fn by_type(rows: Vec<DefinitionAt>) -> BTreeMap<TypeKey, Own> {
     let mut types: BTreeMap<TypeKey, Own> = BTreeMap::new();
     for row in rows {
@@ -154,24 +154,24 @@ pub(super) fn by_type(rows: Vec<DefinitionAt>) -> BTreeMap<TypeKey, Own> {
     types
 }
 
-/// Which way embedding is followed.
+/// Direction in which embedding is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Towards {
-    /// To what types embed.
+    /// To the embedded types.
     Embedded,
-    /// To what embeds types.
+    /// To the types that embed them.
     Embedding,
 }
 
-/// Types, and which of them embed which.
+/// Types with the edges of embedding between them.
 #[derive(Debug, Default)]
 pub(super) struct TypeGraph {
-    /// The definitions of each: several where builds differ.
+    /// The definitions of each type: several where builds differ.
     pub(super) types: BTreeMap<TypeKey, Vec<DefinitionAt>>,
     embeds: BTreeMap<TypeKey, BTreeSet<TypeKey>>,
-    /// What each type has itself.
+    /// The own methods and embedded types of each type.
     pub(super) own: BTreeMap<TypeKey, Own>,
-    /// Whether there may be more.
+    /// `true` if there may be more.
     pub(super) is_cut: bool,
 }
 
@@ -230,14 +230,14 @@ impl TypeGraph {
         added
     }
 
-    /// Whether a type is an interface.
+    /// Returns whether a type is an interface.
     pub(super) fn is_interface(&self, key: &TypeKey) -> bool {
         self.types.get(key).is_some_and(|rows| rows.iter().any(|row| row.kind == INTERFACE))
     }
 
     /// Reads the methods that the types have themselves.
     pub(super) async fn read_methods(&mut self, navigator: &mut Navigator<'_>) -> Result<(), Fault> {
-        // The methods of an interface stand in it, those of another type anywhere in the package.
+        // The methods of an interface are inside it, those of another type anywhere in the package.
         let interfaces = self.types.values().flatten().filter(|row| row.kind == INTERFACE);
         let mut files: Vec<i64> = interfaces.map(|row| row.file_id).collect();
         files.sort_unstable();
@@ -275,7 +275,7 @@ impl TypeGraph {
         Ok(())
     }
 
-    /// Reads what the types embed, and notes with each what is not among the types of the graph.
+    /// Reads the embedded types of all types, and records those that are not among the types of the graph.
     pub(super) async fn note_unknown(&mut self, navigator: &mut Navigator<'_>) -> Result<(), Fault> {
         let mut wanted: BTreeMap<i64, Vec<(TypeKey, Place)>> = BTreeMap::new();
         for (key, rows) in &self.types {
@@ -297,7 +297,7 @@ impl TypeGraph {
                 self.note_embedded(&key, names);
             }
         }
-        // Of these nothing is read.
+        // Nothing is read of these types.
         for (key, _) in wanted.into_values().flatten() {
             self.note_embedded(&key, None);
         }
@@ -318,7 +318,7 @@ impl TypeGraph {
             .collect();
         let methods = self.own.entry(key.clone()).or_default();
         let Some(names) = names else {
-            // Types inside of functions are not shown; what an interface demands has to be known.
+            // Types inside of functions are not shown; the methods that an interface demands have to be known.
             methods.unknown.extend(is_interface.then(String::new));
             return;
         };
@@ -335,8 +335,8 @@ impl TypeGraph {
         }
     }
 
-    /// The methods of a type, with those of what it embeds: of one name, those that are the fewest steps away. If several types that
-    /// are equally far away have the name, it is that of no method, but not in interfaces, which may repeat what they demand.
+    /// Returns the methods of a type, with those of its embedded types: of one name, those that are the fewest steps away. If several types
+    /// that are equally far away have the name, it is not that of a method, except in interfaces, which may repeat demanded methods.
     pub(super) fn methods(&self, key: &TypeKey) -> Methods<'_> {
         let is_interface = self.is_interface(key);
         let mut all = Methods::default();
@@ -368,12 +368,12 @@ impl TypeGraph {
     }
 }
 
-/// Whether as many rows were read as may be.
+/// Returns whether the number of read rows is at the limit.
 pub(super) fn is_full(rows: usize, limit: i64) -> bool {
     i64::try_from(rows).unwrap_or(i64::MAX) >= limit
 }
 
-/// The edges between some types, given by their symbols and files, and what they embed, or what embeds them.
+/// Returns the edges of embedding to or from some types, given by their symbols and files.
 async fn edges(
     navigator: &mut Navigator<'_>,
     types: &[(i64, i64)],
@@ -392,8 +392,8 @@ async fn edges(
     }
 }
 
-/// What types embed, as it is written, of the types whose names stand at places of files; `None` for a type that its file does not
-/// show. One file at a time is decoded.
+/// Returns the embedded types, as written, of types whose names are at places of files; `None` for a type that its file does not show. One
+/// file at a time is decoded.
 fn embedded_types(
     mut wanted: BTreeMap<i64, Vec<(TypeKey, Place)>>,
     interfaces: Vec<(i64, Vec<u8>)>,
@@ -406,7 +406,7 @@ fn embedded_types(
             found.push((key, embedded(&interface, place)));
         }
     }
-    // Of these files nothing is stored.
+    // Nothing is stored of these files.
     found.extend(wanted.into_values().flatten().map(|(key, _)| (key, None)));
     found
 }
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_embedded_from_elsewhere_is_noted() {
+    fn unknown_embedded_types_are_recorded() {
         let mut graph = graph(&["Body.Close"], &[("Body", "Reader")]);
         let interface = DefinitionAt { kind: INTERFACE.to_owned(), ..DefinitionAt::default() };
         for name in ["Body", "Reader"] {

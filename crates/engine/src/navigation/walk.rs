@@ -29,27 +29,27 @@ pub(super) struct Node {
     pub(super) file_id: i64,
     /// Number of steps.
     pub(super) distance: i32,
-    /// What it uses, or what uses it.
+    /// The node that it uses, or that uses it.
     pub(super) via: i64,
-    /// How certain the edge is.
+    /// Certainty of the edge.
     pub(super) certainty: Certainty,
-    /// Mask of what the edge does.
+    /// Mask of the kinds of use.
     pub(super) kinds: i16,
-    /// Where the edge is, at least one place; none if methods alone tell of it.
+    /// Places of the edge, at least one; empty if it follows from methods alone.
     pub(super) places: Vec<UsePlace>,
 }
 
-/// A walk: what it reached, by distance, and why it stopped.
+/// A walk: the nodes that it reached, by distance, and the reason why it stopped.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) nodes: Vec<Node>,
     pub(super) stopped: Option<Stopped>,
 }
 
-/// How to walk.
+/// Direction and limits of a walk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
-    /// From what is used to what uses it; else the other way round.
+    /// From used definitions to their users; otherwise the other way round.
     pub(super) to_users: bool,
     /// Mask of kinds of use.
     pub(super) kinds: i16,
@@ -59,7 +59,7 @@ pub(super) struct Way {
     pub(super) depth: u32,
 }
 
-/// Walks from some symbols, which are not among what is reached.
+/// Walks from some symbols, which are not among the result.
 pub(super) async fn walk(
     navigator: &mut Navigator<'_>,
     start: &[i64],
@@ -94,7 +94,7 @@ pub(super) async fn walk(
         }
         files = files_of(navigator, &frontier, way).await?;
     }
-    // What the next step would reach.
+    // The edges of the next step.
     let next = edges(navigator, &frontier, &files, way).await?;
     let is_cut = i64::try_from(next.len()).unwrap_or(i64::MAX) >= EDGES_MAX;
     let remaining = merged(next, way, &visited).len();
@@ -131,7 +131,7 @@ async fn edges(
     }
 }
 
-/// The files in which the symbols are, which edges from them are looked up by.
+/// Returns the files of the symbols, by which edges from them are looked up.
 async fn files_of(navigator: &mut Navigator<'_>, symbols: &[i64], way: Way) -> Result<Vec<i64>, Fault> {
     if way.to_users {
         return Ok(Vec::new());
@@ -143,7 +143,7 @@ async fn files_of(navigator: &mut Navigator<'_>, symbols: &[i64], way: Way) -> R
     Ok(files)
 }
 
-/// What edges lead to and was not visited, each once: with its most certain edge, and the places of all edges of this `via`.
+/// Returns the unvisited nodes that edges lead to, each once: with its most certain edge, and the places of all edges of this `via`.
 fn merged(edges: Vec<Edge>, way: Way, visited: &HashSet<i64>) -> Vec<Node> {
     let mut order: Vec<i64> = Vec::new();
     let mut nodes: HashMap<i64, Node> = HashMap::new();
@@ -166,7 +166,7 @@ fn merged(edges: Vec<Edge>, way: Way, visited: &HashSet<i64>) -> Vec<Node> {
     order.into_iter().filter_map(|symbol| nodes.remove(&symbol)).collect()
 }
 
-/// Numbers of nodes by distance.
+/// Returns the numbers of nodes by distance.
 pub(super) fn by_distance(nodes: &[Node]) -> BTreeMap<i32, usize> {
     let mut counts = BTreeMap::new();
     for node in nodes {
@@ -175,7 +175,7 @@ pub(super) fn by_distance(nodes: &[Node]) -> BTreeMap<i32, usize> {
     counts
 }
 
-/// The lines of the edge that leads to a node, without those that only import.
+/// Returns the lines of the edge that leads to a node, without those that only import.
 pub(super) fn lines(node: &Node, most: usize) -> Vec<u32> {
     let mut lines: Vec<u32> =
         node.places.iter().filter(|place| place.kind != UsedFor::Import).map(|place| place.line).collect();

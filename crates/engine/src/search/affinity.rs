@@ -18,7 +18,7 @@ pub(super) struct SquashedName {
 }
 
 impl SquashedName {
-    /// Squashes a name of any naming style.
+    /// Creates the squashed form of a name of any naming style.
     #[must_use]
     pub(super) fn new(name: &str) -> Self {
         Self { squashed: fold(name) }
@@ -30,7 +30,7 @@ impl SquashedName {
 pub(super) struct QueryWords(Vec<String>);
 
 impl QueryWords {
-    /// Splits words such as `session_manager` into their parts.
+    /// Creates the parts of words such as `session_manager`.
     #[must_use]
     pub(super) fn new(words: &[String]) -> Self {
         Self(words.iter().flat_map(|word| parts(word)).collect())
@@ -63,7 +63,7 @@ impl QueryWords {
     }
 }
 
-/// The names of the file and of its directory. The root file of a module is named after its directory.
+/// Returns the names of the file and of its directory. The root file of a module is named after its directory.
 fn names(path: &str) -> (&str, &str) {
     let words = PathWords::new(path);
     let directory = |at: usize| words.directories.get(at).copied().unwrap_or("");
@@ -74,7 +74,7 @@ fn names(path: &str) -> (&str, &str) {
     }
 }
 
-/// Whether two lower-case words are forms of one word: equal, or with a long common prefix.
+/// Returns whether two lower-case words are forms of one word: equal, or with a long common prefix.
 fn same_word(a: &str, b: &str) -> bool {
     if a == b {
         return true;

@@ -43,22 +43,22 @@ impl Backend {
 /// The answer of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchAnswer {
-    /// The index that answered.
+    /// Search backend that answered.
     pub backend: Backend,
     /// Best first.
     pub hits: Vec<Hit>,
     /// Candidates that passed every filter, before `offset` and `top`.
     pub total: usize,
-    /// Whether `total` is a lower bound: a retriever stopped at its limit, so more chunks may pass.
+    /// `true` if `total` is a lower bound: a retriever stopped at its limit, so more chunks may pass.
     pub total_is_least: bool,
     /// Hits skipped.
     pub offset: usize,
     /// The largest `offset` allowed.
     pub offset_max: usize,
-    /// Whether more than one repository was searched, so that a path alone may be ambiguous.
+    /// `true` if more than one repository was searched, so that a path alone may be ambiguous.
     pub several_repositories: bool,
-    /// How far the answer can be trusted; `None` where that was not calibrated: a listing, chunks similar to a chunk, a pasted
-    /// text, and SQLite's FTS5.
+    /// Confidence in the answer; `None` where it is not calibrated: for a listing, chunks similar to a chunk, a pasted text, and SQLite's
+    /// FTS5.
     pub confidence: Option<Confidence>,
     /// Names in the index that are spelled like unknown words of the query; only with low or no confidence.
     pub did_you_mean: Vec<String>,
@@ -66,17 +66,17 @@ pub struct SearchAnswer {
     pub query: String,
     /// Words of the query without stop words, lower-case; snippets show where they occur.
     pub words: Vec<String>,
-    /// How vectors were compared.
+    /// Method by which vectors were compared.
     pub vectors_used: VectorsUsed,
-    /// How the query was parsed and weighted.
+    /// Parsing and weights of the query.
     pub explain: Explain,
     /// Milliseconds of each stage.
     pub took: Timings,
-    /// What may be wrong or missing, for the caller.
+    /// Warnings for the caller about wrong or missing results.
     pub warnings: Vec<Warning>,
     /// The lines of an exact search, which has no hits; `total` then counts lines.
     pub matches: Option<LineMatches>,
-    /// How all hits, or all matching lines, are distributed; empty unless the request is for a page.
+    /// Distribution of all hits, or of all matching lines; empty unless the request is for a page.
     pub facets: Facets,
 }
 
@@ -126,7 +126,7 @@ pub struct Hit {
     pub signature: Option<String>,
     /// Sort key, 0 to 1; comparable within one answer only.
     pub score: f32,
-    /// How the score was computed.
+    /// The parts of the score.
     pub parts: ScoreParts,
     /// The chunk's text.
     pub content: String,
@@ -140,7 +140,7 @@ pub struct Hit {
     pub called_by: Vec<String>,
     /// The calls of the definition, with their places.
     pub callers: Vec<CallEdge>,
-    /// What the definition is known to call, with its places.
+    /// The known callees of the definition, with their places.
     pub callees: Vec<CallEdge>,
     /// Functions that call something of the same name, where calls are not resolved.
     pub may_be_called_by: Vec<String>,

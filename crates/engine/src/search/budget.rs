@@ -20,7 +20,7 @@ impl From<usize> for Budget {
 }
 
 impl Budget {
-    /// At most `bytes` of JSON for the items of an answer and, if given, at most `tokens` cl100k tokens for all of it.
+    /// Creates a budget of at most `bytes` of JSON for the items of an answer and, if given, at most `tokens` cl100k tokens for all of it.
     #[must_use]
     pub fn new(bytes: usize, tokens: Option<usize>) -> Self {
         Self { bytes, tokens }
@@ -41,7 +41,7 @@ impl Budget {
         }
     }
 
-    /// The tokens that are left; `None` without a token limit.
+    /// Returns the tokens that are left; `None` without a token limit.
     #[must_use]
     pub fn tokens(&self) -> Option<usize> {
         self.tokens
@@ -83,14 +83,14 @@ pub trait Shrinks: Serialize {
 pub struct Fitted<T> {
     /// A prefix of the items.
     pub items: Vec<T>,
-    /// How many of them were shortened.
+    /// Number of items that were shortened.
     pub shrunk: usize,
-    /// How many were left out.
+    /// Number of items that were omitted.
     pub dropped: usize,
 }
 
-/// Fits items into a budget, in order: one that does not fit is shortened. After the first that is left out, all others are
-/// left out as well. The first item always stays, if only as its location.
+/// Fits items into a budget, in order. An item that does not fit is shortened; after the first one that has to be omitted, all others are
+/// omitted as well. The first item always stays, if only as its location.
 pub fn fit<T: Shrinks>(items: impl IntoIterator<Item = T>, mut budget: Budget) -> Fitted<T> {
     let mut fitted = Fitted { items: Vec::new(), shrunk: 0, dropped: 0 };
     for mut item in items {

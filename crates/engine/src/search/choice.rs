@@ -100,7 +100,7 @@ impl Choice {
         chosen
     }
 
-    /// The candidates of a list, best first; ties are ordered by path, root and line.
+    /// Returns the candidates of a list, best first; ties are ordered by path, root and line.
     fn ordered(&self, list: &Retrieved) -> Vec<&Candidate> {
         let located = |(id, score): &(i64, f32)| Some((*score, self.places.get(id)?));
         let mut all: Vec<(f32, &Candidate)> = list.iter().filter_map(located).collect();
@@ -134,7 +134,7 @@ fn in_turn(lists: [Vec<i64>; 3], limit: usize) -> Vec<i64> {
 mod tests {
     use super::*;
 
-    /// A choice by one list of (repository, text), best first; text 0 is too short to be recognised.
+    /// Returns a choice by one list of (repository, text), best first; text 0 is too short to be recognised.
     fn choice(rows: &[(i64, u8)]) -> Choice {
         let candidate = |(id, (repository_id, text)): (i64, &(i64, u8))| {
             let place = TextPlace {

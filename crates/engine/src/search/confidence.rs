@@ -170,7 +170,7 @@ const SIMILARITY_SHOWN_MIN: f32 = 0.30;
 /// code does not.
 const KNOWN_WORDS_SHOWN_MIN: f32 = 0.15;
 
-/// Likelihood of an answer in which the text of the query occurs as it stands: whatever else is measured, it is not beside the point.
+/// Likelihood of an answer that contains the text of the query verbatim, whatever else is measured.
 const LITERAL_LIKELIHOOD: f32 = 0.5;
 
 /// The likelihood that an answer is right, and its level.

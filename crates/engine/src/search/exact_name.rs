@@ -30,12 +30,11 @@ pub struct QueriedName {
     container: Vec<String>,
     /// The name itself, with its marks, as it was asked.
     name: String,
-    /// The same as the index may have it, in one language or another.
+    /// The name as the index may have it, in one language or another.
     spellings: Vec<String>,
     /// Kinds that the definition may have, the most likely first; empty: any.
     kinds: &'static [&'static str],
-    /// Whether only a definition in `container` matches. Set for two separate words, which may be a description
-    /// instead.
+    /// `true` if only a definition in `container` matches. Set for two separate words, which may be a description instead.
     requires_container: bool,
     /// The whole text, if it has white space: a name of the same words is what was asked, in whatever it is.
     whole: Option<String>,
@@ -105,8 +104,8 @@ impl QueriedName {
         }
     }
 
-    /// The whole text as a name with white space, as some languages have them: `adds two numbers`. `None` for a text without, or one
-    /// that is too long.
+    /// Returns the whole text as a name with white space, as some languages have them: `adds two numbers`. `None` for a text without, or
+    /// one that is too long.
     #[must_use]
     pub fn whole_text(text: &str) -> Option<Self> {
         let text = unquoted(text);
@@ -173,7 +172,7 @@ impl QueriedName {
         self.closeness_in(definition, definition.language.as_deref())
     }
 
-    /// The same, of a definition in a file of a language.
+    /// Returns the same, of a definition in a file of a language.
     fn closeness_in(&self, definition: &DefinitionRow, language: Option<&str>) -> Option<Closeness> {
         let name = definition.name.as_str();
         if self.is_whole(definition) {
@@ -359,13 +358,13 @@ fn handler(text: &str) -> Option<String> {
     (is_quoted && split_name(callee).is_some()).then(|| text.to_owned())
 }
 
-/// Whether a name has parts with white space, or is that of a literal of C++, whose quotes may be apart: `operator "" _km`.
+/// Returns whether a name has parts with white space, or is that of a literal of C++, whose quotes may be apart: `operator "" _km`.
 pub(super) fn may_have_space(named: &QuestionName) -> bool {
     named.name.contains("\"\"")
         || named.container.iter().chain([&named.name]).any(|name| name.contains(char::is_whitespace))
 }
 
-/// Whether quotes in a text are those of single names in it: "`a b`.`c`", but not "`.c`".
+/// Returns whether quotes in a text are those of single names in it: "`a b`.`c`", but not "`.c`".
 pub(super) fn quotes_parts(text: &str, quote: char) -> bool {
     let marks = ['.', ':', '#'];
     text.match_indices(quote).enumerate().any(|(number, (at, quote))| match number % 2 == 0 {
@@ -391,7 +390,7 @@ fn bare_word(word: &str) -> &str {
     word.strip_prefix('\'').map_or(word, |rest| rest.trim_end_matches('\''))
 }
 
-/// A name within another.
+/// Returns a name within another.
 fn joined(outer: QuestionName, inner: QuestionName) -> QuestionName {
     let mut container = outer.container;
     container.push(outer.name);

@@ -142,7 +142,7 @@ pub async fn execute(
 /// A parsed query before the first read of the index.
 struct Prepared {
     query: SearchQuery,
-    /// Whether vectors can be compared.
+    /// `true` if vectors can be compared.
     has_model: bool,
     /// The words that rank; empty for a query that only filters.
     text: String,
@@ -286,7 +286,7 @@ async fn similar_to(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Resu
 /// counted.
 async fn list(reads: &mut Reads, search: &Search<'_>, has_facets: bool) -> Result<RankedCandidates, Fault> {
     let settings = search.planner.deps.settings;
-    // A page beyond the usual candidates is a part of one list, which is as long as the last possible page needs.
+    // A page beyond the usual candidates is part of one list, which is as long as the last possible page needs.
     let is_far = search.planner.last > settings.candidates;
     let limit = if is_far { settings.offset_max + settings.top_max } else { settings.candidates };
     let counted = if has_facets { facets::CHUNKS_MAX } else { 0 };

@@ -12,7 +12,7 @@ use store::{CountedValue, Reads};
 
 /// Most chunks whose hits are counted. Only lists of everything that passes a filter are longer.
 pub(super) const CHUNKS_MAX: usize = 5_000;
-/// Most values of a property that are named.
+/// Most values of a property that are listed.
 const VALUES_MAX: usize = 8;
 /// Fields of facts that are properties, with the names of these.
 const FIELDS: [(i16, &str); 2] = [(Field::Kind as i16, "kind"), (Field::RiskTag as i16, "risk")];
@@ -40,7 +40,7 @@ impl FacetProperty {
     const ALL: [Self; 6] =
         [Self::Repository, Self::Language, Self::Kind, Self::Folder, Self::Risk, Self::Author];
 
-    /// Its name.
+    /// Returns the name of the property.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -101,8 +101,7 @@ impl Facets {
         Self::count(reads, &hits, (ranked.total, ranked.total_is_least)).await
     }
 
-    /// Counts the hits of an answer, given as chunk and number of hits. `total` is their number in all, with whether it is a lower
-    /// bound.
+    /// Counts the hits of an answer, given as chunk and number of hits. `total` is their number, with whether it is a lower bound.
     ///
     /// # Errors
     /// Storage faults.
@@ -121,7 +120,7 @@ impl Facets {
 }
 
 impl Facet {
-    /// The values of one property among `counted`; `None` if every one of the `hits` has each of them.
+    /// Creates the values of one property among `counted`; `None` if every one of the `hits` has each of them.
     fn new(property: FacetProperty, counted: &[CountedValue], hits: i64) -> Option<Self> {
         let of_property = || counted.iter().filter(move |value| value.property == property.as_str());
         let named = of_property().take(VALUES_MAX);

@@ -19,7 +19,7 @@ enum Intended {
     Field(&'static str),
     /// The filter for definitions of this kind.
     Kind(&'static str),
-    /// Another means than a field, which the sentence describes.
+    /// An alternative to a field, described by the sentence.
     Advice(&'static str),
 }
 

@@ -13,7 +13,7 @@ pub struct FilterField {
     pub cli_flag: &'static str,
     /// Type of the value.
     pub kind: ValueKind,
-    /// What the value is compared with.
+    /// Data that the value is compared with.
     pub target: FilterTarget,
     /// Description for people and models, one line.
     pub help: &'static str,
@@ -44,7 +44,7 @@ pub enum ValueKind {
     Json,
 }
 
-/// What a filter field is compared with.
+/// Data that a filter field is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterTarget {
     /// The kind of the chunk.
@@ -58,7 +58,7 @@ pub enum FilterTarget {
     PartsOfNames(&'static [Field]),
     /// Like `PartsOfNames`, and also facts of flows from other chunks.
     Risk(&'static [Field]),
-    /// What the named definition calls, by resolved edges.
+    /// The callees of the named definition, by resolved edges.
     CalledBy,
     /// Modules that the file imports.
     Imports,
@@ -70,7 +70,7 @@ pub enum FilterTarget {
     Flag(Flag),
     /// Visibility.
     Visibility,
-    /// Whether there is any lint finding.
+    /// Existence of any lint finding.
     AnyLint,
     /// The author of the file's last commit.
     LastAuthor,
@@ -195,7 +195,7 @@ impl FilterTarget {
     }
 }
 
-/// The count of the syntax that fills a column.
+/// Returns the count of the syntax that fills a column.
 fn count_kind(counted: Counted) -> CountKind {
     match counted {
         Counted::Branches => CountKind::Branches,

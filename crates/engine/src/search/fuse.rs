@@ -1,10 +1,10 @@
 //! Fuses the candidates of two retrievers: the scores of each are normalised to 0 ..= 1 over its own list, then weighted.
 //!
-//! Lexical scores become shares of the best one, because BM25 has a natural zero: no word in common. Cosine similarities have none,
-//! even of unrelated texts, so their range is stretched; and so is that of BM25 for an issue, with which all have words in common.
+//! Lexical scores become shares of the best one, because BM25 has a natural zero: no word in common. Cosine similarities have no such zero,
+//! even between unrelated texts, so their range is stretched; and so is that of BM25 for an issue, with which all chunks share words.
 //!
-//! Fusing scores instead of ranks was worth +0.006 NDCG@10 when measured: scores keep *how much* better the first
-//! candidate of a retriever is.
+//! Fusing scores instead of ranks was worth +0.006 NDCG@10 when measured: scores preserve *how much* better the first candidate of a
+//! retriever is.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub struct Fused {
     pub score: f32,
 }
 
-/// Fuses two lists; if one is empty, only the other one counts. `issue` tells how far the query is a long text. The result is ordered
-/// by chunk id.
+/// Fuses two lists; if one is empty, only the other one counts. `issue` is the degree, 0 to 1, to which the query is a long text. The
+/// result is ordered by chunk id.
 #[must_use]
 pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32, issue: f32) -> Vec<Fused> {
     let low = lowest(lexical);
@@ -75,7 +75,7 @@ fn sum(
     found.into_iter().map(fused).collect()
 }
 
-/// Normalisation to 0 ..= 1 between `low` and the best score; if there is nothing between them, each becomes 1.
+/// Normalises scores to 0 ..= 1 between `low` and the best score; if there is nothing between them, each becomes 1.
 fn normalised(retrieved: &[(i64, f32)], low: f32) -> impl Iterator<Item = (i64, f32)> {
     let spread = retrieved.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max) - low;
     retrieved.iter().map(move |(chunk_id, score)| {

@@ -9,7 +9,7 @@ use super::query_class::QueryClass;
 use super::request_filter::{FilterValue, RequestFilter, from_text, parse_filters};
 use languages::terms::query_terms;
 
-/// Seeds of [`query`].
+/// Returns the seeds of [`query`].
 pub fn query_seeds() -> Vec<Vec<u8>> {
     let typed = [
         "how are sessions refreshed",
@@ -39,7 +39,7 @@ pub fn query(data: &[u8]) {
     }
 }
 
-/// Seeds of [`filter`]: JSON objects, or a field with its value on the next line.
+/// Returns the seeds of [`filter`]: JSON objects, or a field with its value on the next line.
 pub fn filter_seeds() -> Vec<Vec<u8>> {
     let seeds = [
         "path\nsrc/**/{a,b}[!c]?.rs",

@@ -1,7 +1,8 @@
-//! Filters over resolved edges: `calls`, `calledBy` and `extends` pass the chunks with edges to or from what the value names.
+//! Filters over resolved edges: `calls`, `calledBy` and `extends` pass the chunks with edges to or from the definitions that the value
+//! names.
 //!
-//! Where the value names no definition with such edges, because it comes from outside or its language is not resolved, the
-//! facts of chunks decide, which know only names.
+//! If the value names no definition with such edges, because it is external or its language is not resolved, the facts of chunks decide,
+//! which know only names.
 
 use super::fields::{FilterField, FilterTarget};
 use super::name_filter::exact_names;
@@ -17,7 +18,7 @@ use store::{ChunkSelection, Filter, Reads, Test, UsedFor, use_places};
 const DEFINITIONS_MAX: usize = 500;
 /// Most chunks that a value is resolved to.
 const CHUNKS_MAX: i64 = 50_000;
-/// Most chunks that are counted of those that have only the name.
+/// Most chunks that are counted among those that only have the name.
 const LEFT_OUT_MAX: usize = 1000;
 
 /// The edges that a filter compares.
@@ -32,7 +33,7 @@ pub(super) enum EdgeFilter {
 }
 
 impl EdgeFilter {
-    /// The edges that a field compares, if it is such a filter.
+    /// Returns the edges that a field compares, if it is such a filter.
     pub(super) fn of(field: &FilterField) -> Option<Self> {
         match field.name {
             "calls" => Some(Self::Calls),
@@ -43,20 +44,20 @@ impl EdgeFilter {
     }
 }
 
-/// A filter that passes what is resolved to a name, and not all that has the name.
+/// A filter that passes what is resolved to a name, not everything that has the name.
 #[derive(Debug)]
 pub(super) struct NarrowedName {
     field: &'static FilterField,
     values: Vec<String>,
     /// The filter, as a part of the whole.
     passed: Filter,
-    /// What it would pass by the name alone.
+    /// The filter by the name alone, which passes more.
     named: Filter,
 }
 
 /// The definitions that a value names, with the chunks that have edges to or from them.
 struct Resolved {
-    /// Each with the first line that has such an edge.
+    /// Chunks, each with the first line that has such an edge.
     chunks: Vec<(i64, i32)>,
     repositories: Vec<i64>,
     /// The warning, if only another spelling of the value is defined.
@@ -64,8 +65,7 @@ struct Resolved {
 }
 
 impl Resolver<'_> {
-    /// The filter for one of `values` by its edges; the facts of chunks decide in repositories in which no
-    /// value has any.
+    /// Returns the filter for one of `values` by its edges; the facts of chunks decide in repositories in which no value has any.
     pub(super) async fn by_edges(
         &mut self,
         field: &'static FilterField,
@@ -95,7 +95,7 @@ impl Resolver<'_> {
             }
             _ => Filter::Any(Vec::new()),
         };
-        // Another spelling counts only where nothing has the one that was asked, by edges or by facts.
+        // Other spellings count only if the one that was asked for has no hits, by edges or by facts.
         if chunks.is_empty() && !near.is_empty() && !self.passes_any(&facts).await? {
             for resolved in near {
                 self.warnings.extend(resolved.other_spelling.clone());
@@ -126,12 +126,12 @@ impl Resolver<'_> {
 }
 
 impl NarrowedName {
-    /// The whole filter as it would be if this part of it went by the name alone.
+    /// Returns the whole filter as it would be if this part of it compared the name alone.
     pub(super) fn by_name(&self, whole: &Filter) -> Filter {
         whole.replaced(&self.passed, &self.named)
     }
 
-    /// Warns of the chunks that only [`Self::by_name`] passes, `others`, and says how many.
+    /// Warns of the chunks that only [`Self::by_name`] passes, `others`, with their number.
     ///
     /// # Errors
     /// Storage faults.
@@ -166,14 +166,14 @@ impl Resolver<'_> {
     /// Adds the chunks of a value.
     fn add(&mut self, resolved: Resolved, chunks: &mut Vec<i64>, repositories: &mut Vec<i64>) {
         chunks.extend(resolved.chunks.iter().map(|(chunk, _)| *chunk));
-        // The hit is about the definition around that line, and not another one of the chunk.
+        // The hit is about the definition around that line, not about another one in the chunk.
         let lines = resolved.chunks.into_iter();
         let lines = lines.filter_map(|(chunk, line)| Some((chunk, u32::try_from(line).ok()?)));
         self.terms.lines.extend(lines);
         repositories.extend(resolved.repositories);
     }
 
-    /// The definitions that a value names, with their edges; `None` if there are none.
+    /// Returns the definitions that a value names, with their edges; `None` if there are none.
     async fn resolved(&mut self, edges: EdgeFilter, value: &str) -> Result<Option<Resolved>, Fault> {
         let Ok(Spelling::Name(readings)) = Spelling::parse(value) else { return Ok(None) };
         let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();

@@ -33,7 +33,7 @@ pub(super) struct HitPage<'a> {
     /// Decides which definition of a chunk the query names.
     class: &'a QueryClass,
     ranking: &'a Ranking,
-    /// Whether comments were searched, so that hits in code show the comment instead of the code.
+    /// `true` if comments were searched, so that hits in code show the comment instead of the code.
     comments: bool,
 }
 
@@ -43,7 +43,7 @@ struct PageFacts {
     comments: HashMap<i64, (u32, u32, String)>,
     /// Callers by name, where calls are not resolved.
     callers: HashMap<i64, Vec<String>>,
-    /// Whether the index can have resolved calls.
+    /// `true` if the index can have resolved calls.
     has_edges: bool,
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
     files: HashMap<i64, FileFacts>,
@@ -53,7 +53,7 @@ struct PageFacts {
 }
 
 impl PageFacts {
-    /// Whether the default branch has a file.
+    /// Returns whether the default branch has a file.
     fn is_default(&self, file_id: i64) -> bool {
         self.revisions.get(&file_id).is_none_or(|having| having.is_default)
     }
@@ -69,7 +69,7 @@ impl<'a> HitPage<'a> {
         Self { scope, request, class, ranking, comments: scope.selected.comments.is_some() }
     }
 
-    /// Returns the hits of the ranked chunks, in their order. A chunk that no longer exists is left out.
+    /// Returns the hits of the ranked chunks, in their order. A chunk that no longer exists is omitted.
     pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<RankedChunk>) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
         let folded: Vec<i64> =
@@ -115,7 +115,7 @@ impl<'a> HitPage<'a> {
         let resolved = reads.files_with_symbols(&files).await?;
         found.has_edges = resolved.is_some();
         let by_name = details.values().map(|details| &details.chunk);
-        // Who calls what only revisions have is not known; the default branch would say it of others of the name.
+        // Callers of code that only revisions have are unknown; names in the default branch would belong to other definitions.
         let by_name = by_name.filter(|row| {
             found.is_default(row.file_id)
                 && resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id))
@@ -205,7 +205,7 @@ impl<'a> HitPage<'a> {
 }
 
 impl HitPage<'_> {
-    /// The facts of a chunk and its file, without those of its detail.
+    /// Returns the facts of a chunk and its file, without those of its detail.
     fn facts_of(&self, row: &ChunkRow, found: &mut PageFacts) -> AllFacts {
         let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
         let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
@@ -220,7 +220,7 @@ impl HitPage<'_> {
     }
 }
 
-/// The names that a chunk calls, without duplicates.
+/// Returns the names that a chunk calls, without duplicates.
 fn called_names(detail: &Detail) -> Vec<String> {
     let mut calls: Vec<String> = Vec::new();
     for pair in &detail.calls {
@@ -233,7 +233,7 @@ fn called_names(detail: &Detail) -> Vec<String> {
 }
 
 impl History {
-    /// The history of a file of a repository that was indexed at a branch and a commit.
+    /// Creates the history of a file of a repository that was indexed at a branch and a commit.
     #[must_use]
     pub fn new(file: FileFacts, branch: Option<String>, commit: Option<String>) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Looks for the text of a query as it stands, where the measurements distrust the answer: what is in a chunk or a path is found, and
-//! the answer says so. An answer that is trusted is left as it is.
+//! Searches for the literal text of a query if the measurements do not trust the answer: chunks and paths that contain the text are found,
+//! and the answer reports that. A trusted answer stays as it is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use contract::Fault;
 use languages::terms::{is_stop_word, words};
 use store::{ChunkSelection, Reads};
 
-/// Longest text that is looked for, in bytes.
+/// Longest text that is searched for, in bytes.
 const TEXT_BYTES_MAX: usize = 1_000;
 /// A shorter text of letters has to be a word: as a part of other words it would be found everywhere.
 const FRAGMENT_CHARS_MIN: usize = 4;
 /// Most chunks whose trigrams are looked up before their files are read one by one.
 const CANDIDATES_MAX: usize = 5_000;
-/// Most time for the search.
+/// Time limit of the search.
 const TIME: Duration = Duration::from_millis(300);
 /// Most chunks with the text that are found; the best of them lead.
 const FOUND_MAX: usize = 200;
@@ -31,8 +31,8 @@ const LEADING_MAX: usize = 10;
 /// Marks around a text that may not belong to it.
 const MARKS: [char; 9] = ['`', '"', '\'', '?', '!', ';', ',', '.', ':'];
 
-/// Returns whether the text of the query occurs as it stands among the hits of `ranked` that are measured. If it occurs only
-/// elsewhere, puts chunks with it before the others.
+/// Returns whether the text of the query occurs verbatim among the hits of `ranked` that are measured. If it occurs only elsewhere, puts
+/// chunks with it before the others.
 ///
 /// # Errors
 /// Storage faults.
@@ -46,7 +46,7 @@ pub(super) async fn lead_with_text(
     if query.text.is_empty() {
         return Ok(!ranked.chunks.is_empty() && query.filter.as_ref().is_some_and(demands_text));
     }
-    // Where comments alone are searched, code that has the text is no answer.
+    // If only comments are searched, code that has the text is not an answer.
     let Some(selection) = &scope.selected.chunks else { return Ok(false) };
     let first: Vec<i64> = ranked.chunks.iter().take(MEASURED_HITS).map(|chunk| chunk.chunk_id).collect();
     let first = reads.details(&first).await?;
@@ -78,7 +78,7 @@ fn demands_text(filter: &FilterClause) -> bool {
     }
 }
 
-/// Returns the texts that a query may mean, the whole one first: without the marks around it, and its only word that is no stop word.
+/// Returns the texts that a query may mean, the whole one first: without the marks around it, and its only word that is not a stop word.
 fn texts(query: &str) -> Vec<String> {
     let whole = query.trim();
     let mut texts = vec![whole.to_owned()];
@@ -92,7 +92,7 @@ fn texts(query: &str) -> Vec<String> {
     texts
 }
 
-/// Compiles a text; whitespace is folded, and case ignored. `None` for a text that is not looked for.
+/// Compiles a text; whitespace is folded, and case ignored. `None` for a text that is not searched for.
 fn pattern(text: &str) -> Option<Pattern> {
     if text.is_empty() || text.len() > TEXT_BYTES_MAX {
         return None;

@@ -21,7 +21,7 @@ pub(super) struct HighlightMarks {
     pub(super) ids: Vec<Vec<i64>>,
     /// Parts of signatures.
     signatures: Vec<String>,
-    /// Filters of which one definition must fulfil all conditions.
+    /// Filters whose conditions must all be fulfilled by one definition.
     one_definition: Vec<Filter>,
     /// Names in filters, as written in code, in lower case.
     pub(super) names: Vec<String>,
@@ -78,7 +78,7 @@ pub(super) struct MatchedDefinition {
     pub(super) kind: String,
     pub(super) name: Option<String>,
     pub(super) signature: Option<String>,
-    /// Line of the name; for a match outside of definitions, the line of the match; else the first line of the chunk.
+    /// Line of the name; for a match outside of definitions, the line of the match; otherwise the first line of the chunk.
     pub(super) line: u32,
     /// First and last line of the definition, if it begins in the chunk, or of the code between definitions.
     pub(super) lines: Option<(u32, u32)>,
@@ -105,10 +105,10 @@ pub(super) struct DefinitionChoice<'a> {
     pub(super) ranking: &'a Ranking,
 }
 
-/// How well a part of a chunk matches. Compared field by field, the first one first.
+/// Quality of the match of a part of a chunk. Compared field by field, the first one first.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 struct MatchStrength {
-    /// Whether the part is the innermost one around a finding that a filter matched, such as a risk.
+    /// `true` if the part is the innermost one around a finding that a filter matched, such as a risk.
     has_finding: bool,
     /// Boost for having the queried name.
     name_boost: f32,
@@ -166,9 +166,9 @@ impl FoldedText {
 }
 
 impl DefinitionChoice<'_> {
-    /// Chooses the definition that a hit names, by the first criterion that decides: it contains a finding that a
-    /// filter matched; it has the queried name; it has most values of the filters; it contains most words of the query,
-    /// the innermost of equals; it is the main definition of the chunk. A match outside of all definitions names none.
+    /// Chooses the definition that a hit names, by the first criterion that decides: it contains a finding that a filter matched; it has
+    /// the queried name; it has the most values of the filters; it contains the most words of the query, the innermost of equals; it is the
+    /// main definition of the chunk. A match outside of all definitions names none.
     pub(super) fn choose(&self, context: &ChunkContext<'_>) -> MatchedDefinition {
         let text = FoldedText::new(context);
         let words: Vec<String> = self.words.iter().flat_map(|word| parts(word)).collect();
@@ -199,7 +199,8 @@ impl DefinitionChoice<'_> {
         }
     }
 
-    /// Returns the line that a content filter matched, else those of risks and lint findings that filters matched, only those that fulfil most filters.
+    /// Returns the line that a content filter matched, otherwise those of risks and lint findings that filters matched, only those that
+    /// fulfil the most filters.
     fn finding_lines(&self, context: &ChunkContext<'_>, range: &RangeInclusive<u32>) -> Vec<u32> {
         let count_fulfilled = |facts: &[(Field, String)]| {
             let ids: Vec<i64> = facts.iter().map(|(field, value)| fact_id(*field as i16, value)).collect();
@@ -291,8 +292,8 @@ impl DefinitionChoice<'_> {
         parts
     }
 
-    /// Returns a line outside of all definitions with something that the best definition lacks: a name or phrase of a
-    /// filter, or words of the query.
+    /// Returns a line outside of all definitions with something that the best definition lacks: a name or phrase of a filter, or words of
+    /// the query.
     fn outside_line(
         &self,
         best: &ChunkPart<'_>,

@@ -1,7 +1,7 @@
 //! Merges the ranked candidates of several repositories.
 //!
-//! Each repository keeps its own order. Its list takes places by scores that depend on nothing outside of the repository, so a
-//! further repository pushes hits down, but never reorders two hits of another.
+//! Each repository keeps its own order. Its list takes places by scores that depend on nothing outside of the repository, so a further
+//! repository pushes hits down, but never reorders two hits of another one.
 
 use std::collections::HashMap;
 

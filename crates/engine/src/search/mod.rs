@@ -1,4 +1,4 @@
-//! From a query to hits: parse, plan, retrieve, fuse, rank, read, present.
+//! Searches the index: parse, plan, retrieve, fuse, rank, read, present.
 //!
 //! [`execute()`] runs these steps; each of them is a module of its own.
 

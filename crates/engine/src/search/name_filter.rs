@@ -1,5 +1,5 @@
-//! Filters for names: the spelling that was asked, as each language stores it, and only if nothing has it another one. Whole names,
-//! names that end with a value, names that contain it, decorators.
+//! Filters for names: in the spelling that was asked for, as each language stores it; other spellings count only if that one does not
+//! occur. Covers whole names, names that end with a value, names that contain it, and decorators.
 
 use std::collections::BTreeSet;
 
@@ -24,16 +24,16 @@ const FIELDS_OF_NAMES: &[Field] = &[
     Field::Mutate,
     Field::Alias,
 ];
-/// What may follow a name in a stored value: arguments, type arguments, or what an alias is another name of.
+/// Text that may follow a name in a stored value: arguments, type arguments, or the target of an alias.
 const NAME_ENDS: &[&str] = &["(", "<", "[", " ", "="];
-/// What may precede a name in a stored value: an owner.
+/// Text that may precede a name in a stored value: an owner.
 const SEPARATORS: &[&str] = &["::", ".", "\\"];
-/// What may precede the name that an alias stands in for.
+/// Text that may precede the target of an alias.
 const ALIAS_SEPARATORS: &[&str] = &["=", "."];
 
 impl Resolver<'_> {
-    /// Returns the filter for chunks with one of these whole names in these fields. If nothing has them, other spellings of them count,
-    /// which is said.
+    /// Returns the filter for chunks with one of these whole names in these fields. If there are no such chunks, other spellings count,
+    /// with a warning.
     pub(super) async fn whole_names(&mut self, within: &[Field], names: &[String]) -> Result<Filter, Fault> {
         let exact = exact_names(within, names);
         if self.passes_any(&exact).await? {
@@ -70,8 +70,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the ids of the names that equal one of `names` or end with it behind a separator, in any spelling in which it may be
-    /// stored. If nothing has the marks that were asked, other spellings count, which is said.
+    /// Returns the ids of the names that equal one of `names` or end with it behind a separator, in any spelling in which it may be stored.
+    /// If no name has the marks that were asked for, other spellings count, with a warning.
     pub(super) async fn ends_of_names(
         &mut self,
         within: &[Field],
@@ -86,7 +86,7 @@ impl Resolver<'_> {
             let mut known: Vec<String> = Vec::new();
             for spelling in near(name) {
                 let ids = self.ends_with(within, std::slice::from_ref(&spelling)).await?;
-                // The letters alone come first; what they find is not another spelling.
+                // The letters alone come first; names that they find are not another spelling.
                 if !ids.iter().all(|id| found.contains(id)) {
                     found.extend(ids);
                     known.push(spelling);
@@ -151,7 +151,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the ids of the names that contain one of `spelled`, the spellings of `parts`: first of those with their marks, and only if
-    /// nothing has these, of the letters alone, which is said.
+    /// there are none, of the letters alone, with a warning.
     async fn spelled_names(
         &mut self,
         field: &'static FilterField,

@@ -1,4 +1,4 @@
-//! Warns of what a newer version of the program wrote: this one reads it, but may misunderstand it.
+//! Warns of data that a newer version of the program wrote: this version reads it, but may misunderstand it.
 
 use contract::Warning;
 use languages::CHUNKER_VERSION;
@@ -6,7 +6,7 @@ use languages::facts::FACTS_VERSION;
 use languages::terms::TERMS_VERSION;
 use store::RepositoryRow;
 
-/// The warning that a newer program wrote `what`, the subject of the sentence.
+/// Returns the warning that a newer program wrote `what`, the subject of the sentence.
 #[must_use]
 pub fn newer_index(what: &str) -> Warning {
     let message = format!(

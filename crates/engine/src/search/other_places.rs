@@ -40,7 +40,7 @@ pub struct OtherPlace {
 }
 
 impl OtherPlaces {
-    /// Returns the places with at most `named` of them by name, and without repositories unless `with_repository`.
+    /// Returns the places with at most `named` of them listed, and without repositories unless `with_repository`.
     pub(super) fn shortened(mut self, named: usize, with_repository: bool) -> Self {
         self.first.truncate(named);
         if !with_repository {
@@ -71,8 +71,8 @@ impl OtherPlaces {
     }
 }
 
-/// Adds the other places of the hits `folded`, whose texts are long enough to be folded. They are counted over everything that is
-/// searched and passes the filters, also where it was no candidate.
+/// Adds the other places of the hits `folded`, whose texts are long enough to be folded. They are counted over everything that is searched
+/// and passes the filters, even if it was not a candidate.
 pub(super) async fn add_other_places(
     reads: &mut Reads,
     scope: &ResolvedScope,

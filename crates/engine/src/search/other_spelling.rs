@@ -1,4 +1,4 @@
-//! Says that an answer is about another spelling of a name than the one that was asked.
+//! Warns that an answer is about another spelling of a name than the one that was asked for.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use contract::{Warning, echo};
 /// Most names in a warning.
 const NAMES_SHOWN: usize = 3;
 
-/// The warning that an answer is about other spellings than the one that was asked.
+/// Returns the warning that an answer is about other spellings than the one that was asked for.
 #[must_use]
 pub(crate) fn other_spelling<'n>(asked: &str, names: impl IntoIterator<Item = &'n str>) -> Warning {
     let names: BTreeSet<&str> = names.into_iter().collect();

@@ -16,14 +16,14 @@ use super::ranking::Ranking;
 use super::scope::Selections;
 use store::{Candidate, DefinitionRow};
 
-/// What is asked.
+/// The question of a search.
 pub(super) struct Question {
     pub(super) query: SearchQuery,
     /// The words that rank; empty for a query that only filters.
     pub(super) text: String,
-    /// What kind of query it is.
+    /// Class of the query.
     pub(super) class: QueryClass,
-    /// Its vector, if vectors are compared.
+    /// Vector of the query, if vectors are compared.
     pub(super) vector: Option<Vec<f32>>,
 }
 
@@ -33,10 +33,10 @@ pub(super) struct Part {
     pub(super) root: String,
     /// Its repository; `None` if there is no other part.
     pub(super) repository: Option<i64>,
-    /// Upper bound of the number of its chunks.
+    /// Upper bound of the number of chunks.
     pub(super) rows: u64,
     pub(super) plan: Plan,
-    /// Its own chunks, if it is searched beside others by statements of its own.
+    /// Chunks of this part, if it is searched beside others by statements of its own.
     pub(super) own: Option<Selections>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Part {
 pub(super) struct Candidates {
     pub(super) lexical: Retrieved,
     pub(super) dense: Retrieved,
-    /// How many the dense retriever found.
+    /// Number of candidates that the dense retriever found.
     pub(super) dense_found: usize,
     /// Lexical scores with an equal idf for all terms, as shares; `None` if there is no other part.
     pub(super) equal_idf: Option<Retrieved>,
@@ -54,7 +54,7 @@ pub(super) struct Candidates {
     pub(super) rows: Vec<Candidate>,
     /// Definitions that have the queried name, by chunk.
     pub(super) named: HashMap<i64, Vec<DefinitionRow>>,
-    /// Whether a retriever stopped at its limit, so that more chunks may pass than were ranked.
+    /// `true` if a retriever stopped at its limit, so that more chunks may pass than were ranked.
     pub(super) is_filled: bool,
 }
 
@@ -62,9 +62,9 @@ pub(super) struct Candidates {
 pub(super) struct RankedPart {
     pub(super) chunks: Vec<RankedChunk>,
     pub(super) facts: Vec<CandidateFacts>,
-    /// Whether more chunks may match than were ranked.
+    /// `true` if more chunks may match than were ranked.
     pub(super) total_is_least: bool,
-    /// Whether the dense retriever found any candidate.
+    /// `true` if the dense retriever found any candidate.
     pub(super) vectors_found: bool,
     pub(super) dense_weight: f32,
     pub(super) class: QueryClass,
@@ -75,16 +75,16 @@ pub(super) struct RankedPart {
 }
 
 impl Part {
-    /// Returns whether its statements are about no other part.
+    /// Returns whether the statements of this part cover no other part.
     pub(super) fn is_alone(&self) -> bool {
         self.repository.is_none() || self.own.is_some()
     }
 
     /// Fuses and ranks the candidates.
     ///
-    /// The places of several parts are compared by the same ranking of other scores: shares of the query's terms and cosines,
-    /// which mean the same in every repository. Scores by idf do not: a word is dear where it is rare, which is not at home. A
-    /// range of 0 to 1 over the candidates of one part neither: its best candidate would be as good as that of another.
+    /// Several parts are merged by the same ranking of other scores: shares of the query's terms, and cosines, which mean the same in every
+    /// repository. Scores by idf do not: a word weighs much where it is rare, which is not where it belongs. Neither does a range of 0 to 1
+    /// over the candidates of one part: its best candidate would be as good as that of any other part.
     pub(super) fn rank(&self, candidates: Candidates, question: &Question, ranking: &Ranking) -> RankedPart {
         let Candidates { lexical, dense, equal_idf, first_page, rows, mut named, is_filled, .. } = candidates;
         let class = question.class.clone();

@@ -31,7 +31,7 @@ pub(super) struct Parts {
     /// Chunks among which the definitions of all parts are.
     pub(super) within: ChunkSelection,
     pub(super) parts: Vec<Part>,
-    /// The nearest chunks of repositories whose vectors were all compared already.
+    /// The nearest chunks of repositories whose vectors have all been compared already.
     pub(super) compared: HashMap<i64, Retrieved>,
     /// The hidden repositories of the parts, where revisions are asked for.
     pub(super) hidden: HashMap<i64, i64>,
@@ -78,8 +78,8 @@ impl Parts {
         Ok(found)
     }
 
-    /// Where counts lag behind the chunks, counts the terms that they do not know among the candidates: a chunk with such a term
-    /// has the best score, so the term occurs if it occurs there.
+    /// Counts the terms that the counts do not know among the candidates, if counts lag behind the chunks. A chunk with such a term has the
+    /// best score, so a term that occurs at all occurs among the candidates.
     ///
     /// # Errors
     /// Storage faults.
@@ -99,8 +99,8 @@ impl Parts {
 
     /// Returns the best chunks of a lexical table for some parts that are searched together.
     ///
-    /// The chunks that a filter lists are few enough to score all of them in one statement (`scores_all`). A whole repository is
-    /// searched in one way, whether it is listed because it has neighbours or not.
+    /// Chunks that a filter lists are few enough to score them all in one statement (`scores_all`). A whole repository is searched in the
+    /// same way whether or not it is listed because of its neighbours.
     async fn best(
         &self,
         reads: &mut Reads,
@@ -294,7 +294,7 @@ impl Parts {
             needs_similarity: &missing.dense,
             sources: &sources,
             words: &self.parts.iter().map(words).collect::<Vec<_>>(),
-            // Who uses a definition does not matter to a query that is its name, or an issue.
+            // The number of users of a definition does not matter to a query that is its name, or an issue.
             counts_users: question.class.short_sentence() > 0.0,
             query_vector,
         };
@@ -309,7 +309,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The lengths of the lists of candidates, which are the same in all parts.
+    /// Returns the lengths of the lists of candidates, which are the same in all parts.
     fn cuts(&self, first_page: usize) -> Cuts {
         let all = self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0);
         Cuts { first_page: first_page.min(all), all }

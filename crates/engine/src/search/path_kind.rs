@@ -142,7 +142,8 @@ impl PathKind {
     }
 }
 
-/// `FooTest.java`, `FooTests.cs`, `FooSpec.scala`; the capital letter distinguishes them from `latest` and `contest`.
+/// Returns whether a path is named like `FooTest.java`, `FooTests.cs` or `FooSpec.scala`; the capital letter distinguishes them from
+/// `latest` and `contest`.
 fn camel_test(path: &str) -> bool {
     let stem = path.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or("");
     ["Test", "Tests", "Spec", "TestCase"].iter().any(|ending| stem.ends_with(ending))

@@ -64,8 +64,8 @@ fn glob(pattern: &str) -> GlobBuilder<'_> {
     builder
 }
 
-/// Converts a glob that `globset` accepted to a regular expression. That of `globset` matches bytes, but Postgres
-/// matches code points.
+/// Converts a glob that `globset` accepted to a regular expression. The expression of `globset` matches bytes, but Postgres matches code
+/// points.
 fn glob_regex(glob: &str) -> String {
     let mut regex = String::new();
     let mut rest = glob;

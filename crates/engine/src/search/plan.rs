@@ -1,4 +1,4 @@
-//! Plans a search: which terms select candidates, which only score them, and how vectors are compared.
+//! Plans a search: the terms that select candidates, the terms that only score them, and the comparison of vectors.
 
 use super::ranking::Ranking;
 use contract::config;
@@ -10,7 +10,7 @@ const FREQUENCY_PART_MAX: f32 = 2.2;
 /// The most chunks that the terms of the first statement may select in total. Scoring a chunk costs a few microseconds,
 /// and the best chunks usually contain rare terms as well.
 const SELECTED_MAX: u64 = 6_000;
-/// The same for the second statement.
+/// The same limit for the second statement.
 const SELECTED_AGAIN_MAX: u64 = 40_000;
 
 /// Number of vectors up to which `search.ef_search` gives enough recall.
@@ -26,15 +26,16 @@ pub struct WeightedTerm {
     pub id: i32,
     /// idf times the term's weight in the query; an element of the sparse query vector.
     pub weight: f32,
-    /// The term's weight in the query alone.
+    /// Weight of the term in the query alone.
     pub asked: f32,
-    /// Document frequency: chunks that contain it. Where the counts lag, of a term that they do not know, candidates that contain it.
+    /// Document frequency: the number of chunks that contain the term. For a term that lagging counts do not know, the number of
+    /// candidates.
     pub chunks: u64,
     /// The term itself, for `explain`.
     pub term: String,
 }
 
-/// How the lexical retriever searches.
+/// Plan of the lexical retriever.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LexicalPlan {
     /// All terms that score, ordered by id.
@@ -43,42 +44,42 @@ pub struct LexicalPlan {
     pub keep: Vec<i32>,
     /// Upper bound of the score of a chunk that contains no term of `keep`.
     pub dropped_score_max: f32,
-    /// Whether `keep` lacks terms because too many chunks contain them.
+    /// `true` if `keep` lacks terms because too many chunks contain them.
     pub cut: bool,
-    /// Whether chunks may contain terms that the counts do not know.
+    /// `true` if chunks may contain terms that the counts do not know.
     pub counts_lag: bool,
 }
 
-/// How vectors are compared.
+/// Method by which vectors are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorPath {
     /// Each vector within the filter.
     Exact,
     /// The HNSW index, with this `ef_search`.
     Hnsw(u32),
-    /// Not at all: no model, or no vectors yet.
+    /// No comparison: there is no model, or there are no vectors yet.
     None,
 }
 
-/// Sizes that decide how vectors are compared.
+/// Sizes that decide the [`VectorPath`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Number of chunks whose terms were counted: the N of idf.
     pub statistics_chunks: u64,
     /// Vectors within the filter.
     pub vectors_in_filter: u64,
-    /// Vectors in the project. Only this number makes a difference between a repository alone and one with neighbours: above
-    /// `search.exact_rows_max` vectors, one is compared by HNSW and the other may be compared exactly.
+    /// Vectors in the project. Only this number distinguishes a repository alone from one with neighbours: above `search.exact_rows_max`
+    /// vectors, one is compared by HNSW and the other may be compared exactly.
     pub vectors: u64,
-    /// Whether there is an HNSW index.
+    /// `true` if there is an HNSW index.
     pub vectors_indexed: bool,
-    /// Whether the query could be embedded.
+    /// `true` if the query could be embedded.
     pub embedded: bool,
-    /// Whether chunks may contain terms that the counts do not know.
+    /// `true` if chunks may contain terms that the counts do not know.
     pub counts_lag: bool,
 }
 
-/// How a search is executed.
+/// Execution plan of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Lexical retriever.
@@ -192,7 +193,7 @@ impl LexicalPlan {
         Self { keep: self.terms.iter().map(|t| t.id).collect(), dropped_score_max: 0.0, ..self.clone() }
     }
 
-    /// Returns the same plan with one idf, 1, for all terms: its scores do not depend on what else is indexed.
+    /// Returns the same plan with one idf, 1, for all terms: its scores do not depend on the rest of the index.
     #[must_use]
     pub fn with_equal_idf(&self) -> Self {
         let equal = |term: &WeightedTerm| WeightedTerm { weight: term.asked, ..term.clone() };
@@ -214,7 +215,7 @@ impl LexicalPlan {
     }
 }
 
-/// Decides how vectors are compared.
+/// Decides the comparison of vectors.
 pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPath {
     let Counts { vectors_in_filter: within, vectors: all, .. } = counts;
     if !counts.embedded || within == 0 {
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(exact.terms.iter().map(|term| term.id).collect::<Vec<_>>(), [1, 2, 3]);
         assert!(exact.uncounted().is_empty());
         let mut lagging = planned(true);
-        assert_eq!(lagging.uncounted(), [5, 6, 7], "the rarest, of which nothing is known");
+        assert_eq!(lagging.uncounted(), [5, 6, 7], "the rarest terms, whose counts are unknown");
         lagging.count(&[(6, 2)]);
         assert_eq!(lagging.terms.iter().map(|term| term.chunks).collect::<Vec<_>>(), [0, 2, 0]);
     }

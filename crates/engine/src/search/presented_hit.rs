@@ -1,4 +1,4 @@
-//! The public form of a hit: compact, or whole, and how it is shortened to fit an answer.
+//! The public form of a hit, compact or whole, and the steps that shorten it to fit an answer.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,11 +16,11 @@ const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
 const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
 /// Additional words of the query that a window must contain to be shown instead of the head of a block.
 const MORE_WORDS_BLOCK: usize = 1;
-/// The same for the head of a definition, which contains the name.
+/// The same number for the head of a definition, which contains the name.
 const MORE_WORDS_DEFINITION: usize = 2;
 /// The most callees, and the most callers, in compact output.
 const CALLS_COMPACT_MAX: usize = 5;
-/// The most other places of the best hit that are named in compact output, and of each further hit.
+/// The most other places that are listed in compact output: of the best hit, and of each further hit.
 const PLACES_COMPACT_MAX: (usize, usize) = (3, 1);
 /// The most revisions of a hit in compact output.
 const REVISIONS_COMPACT_MAX: usize = 3;

@@ -13,17 +13,17 @@ const SUBJECT_WORDS_MIN: usize = 2;
 /// The class of a query, which decides how signals are weighted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueryClass {
-    /// How far the query is the name of something, 0 to 1.
+    /// Degree to which the query is the name of something, 0 to 1.
     pub symbol: f32,
-    /// How far it is a sentence or a description; `1 - symbol`.
+    /// Degree to which it is a sentence or a description; `1 - symbol`.
     pub sentence: f32,
-    /// How far it is a long text with noise, such as an issue; 0 to 1.
+    /// Degree to which it is a long text with noise, such as an issue; 0 to 1.
     pub issue: f32,
     /// Words without stop words, lower-case, in order, each once; of a text with a subject line, only those of that line.
     pub words: Vec<String>,
-    /// Whether it asks how to use something (`how do I …`), which documents answer better than code; 0 or 1.
+    /// 1 if it asks how to use something (`how do I …`), which documents answer better than code; otherwise 0.
     pub usage: f32,
-    /// Whether it asks for what a package manifest declares, such as a required version; 0 or 1.
+    /// 1 if it asks for something that a package manifest declares, such as a required version; otherwise 0.
     pub manifest: f32,
     /// Identifiers in it, squashed (lower case, without separators), each once; of a symbol the last segment first.
     pub names: Vec<String>,
@@ -32,7 +32,7 @@ pub struct QueryClass {
 }
 
 impl QueryClass {
-    /// How far it is a sentence of usual length, not an issue.
+    /// Returns the degree to which it is a sentence of usual length, not an issue.
     #[must_use]
     pub fn short_sentence(&self) -> f32 {
         self.sentence * (1.0 - self.issue)

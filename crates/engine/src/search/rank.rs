@@ -101,7 +101,7 @@ pub fn rank(
     let best = rows.iter().map(|row| row.score).fold(0.0, f32::max);
     let names: Vec<SquashedName> = class.names.iter().map(|name| SquashedName::new(name)).collect();
     let query_words = QueryWords::new(&class.words);
-    // An issue tells of what is used, but its fix is seldom there.
+    // An issue names the definitions that are used, but its fix is seldom in them.
     let in_sentence = class.short_sentence();
     for row in &mut rows {
         let defined = definition(class, &names, row.facts, ranking) + named(class, row.facts, ranking);
@@ -119,7 +119,7 @@ pub fn rank(
     for row in &mut rows {
         let kind = PathKind::from_path(&row.facts.path);
         row.parts.role = kind.factor(class, ranking);
-        // A symbol may well be defined in a header; a sentence is about what is done.
+        // The definition of a symbol may well be in a header; a sentence is about behaviour, which is in the source.
         let has_source = || unit(row.facts, HEADER_EXTENSIONS).is_some_and(|unit| sources.contains(&unit));
         if kind == PathKind::Source && has_source() {
             row.parts.role *= PathKind::Stub.factor(class, ranking).powf(class.sentence);
@@ -162,8 +162,8 @@ impl<'a> RankRow<'a> {
 }
 
 impl RankRow<'_> {
-    /// Returns what the chunk adds to the score of its file. Dense scores fall off slowly, and many mediocre chunks are
-    /// no evidence for a large file, so the score is raised to a power that grows with the dense weight.
+    /// Returns the contribution of the chunk to the score of its file. Dense scores fall off slowly, and many mediocre chunks are not
+    /// evidence for a large file, so the score is raised to a power that grows with the dense weight.
     fn evidence(&self, ranking: &Ranking) -> f32 {
         let (lexical, dense) = (ranking.coherence_bend_lexical, ranking.coherence_bend);
         let bend = lexical + (dense - lexical) * self.dense_weight;
@@ -198,16 +198,16 @@ fn named(class: &QueryClass, facts: &CandidateFacts, ranking: &Ranking) -> f32 {
     boosts.fold(0.0, f32::max)
 }
 
-/// Returns how many files use the definitions of a chunk, from 0 for none to 1 for [`USERS_ENOUGH`]. The logarithm, because the
-/// first users tell most.
+/// Returns a measure of the files that use the definitions of a chunk, from 0 for none to 1 for [`USERS_ENOUGH`]. The scale is logarithmic,
+/// because the first users say most.
 #[expect(clippy::cast_precision_loss, reason = "few files")]
 fn used(facts: &CandidateFacts) -> f32 {
     let users = facts.users.min(USERS_ENOUGH);
     (users as f32).ln_1p() / (USERS_ENOUGH as f32).ln_1p()
 }
 
-/// The repository of a file of C or C++ with one of these extensions, and its name without the extension: a header and the source of
-/// what it declares have them in common.
+/// Returns the repository of a file of C or C++ with one of these extensions, and its name without the extension, which a header and its
+/// source have in common.
 fn unit(facts: &CandidateFacts, extensions: &[&str]) -> Option<(i64, String)> {
     let name = facts.path.rsplit('/').next()?;
     let (stem, extension) = name.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! The ranked candidates of a search, and how far they can be trusted.
+//! The ranked candidates of a search, and the confidence in them.
 
 use super::answer::Backend;
 use super::confidence::{Confidence, Evidence, Judgement, scale};
@@ -11,7 +11,7 @@ use super::query_class::QueryClass;
 use super::rank::{RankedChunk, ScoreParts};
 use super::request::SearchRequest;
 
-/// Hits among which the repository is sought whose confidence is that of the answer.
+/// Number of hits that decide which repository's confidence is that of the answer.
 const JUDGED_HITS: usize = 10;
 
 /// All candidates, best first, each text once, with the measurements for confidence and explanation. Of several parts, the
@@ -19,11 +19,11 @@ const JUDGED_HITS: usize = 10;
 pub(super) struct RankedCandidates {
     pub(super) chunks: Vec<RankedChunk>,
     pub(super) total: usize,
-    /// Whether `total` is a lower bound.
+    /// `true` if `total` is a lower bound.
     pub(super) total_is_least: bool,
-    /// Whether so many candidates had equal texts that further ones may belong on the page.
+    /// `true` if so many candidates had equal texts that further ones may belong on the page.
     pub(super) is_short: bool,
-    /// Whether the dense retriever found any candidate.
+    /// `true` if the dense retriever found any candidate.
     pub(super) vectors_found: bool,
     pub(super) vector_path: VectorPath,
     /// Most candidates of each retriever in each part.
@@ -37,8 +37,8 @@ pub(super) struct RankedCandidates {
 }
 
 impl RankedCandidates {
-    /// The candidates of one part, or those of several merged. `parts` are the planned parts; `model` is that of
-    /// the compared vectors; `last` is the last hit of the page.
+    /// Creates the candidates of one part, or those of several merged. `parts` are the planned parts; `model` is that of the compared
+    /// vectors; `last` is the last hit of the page.
     pub(super) fn new(parts: &[Part], mut ranked: Vec<RankedPart>, model: Option<&str>, last: usize) -> Self {
         let cut_short: Vec<bool> = ranked.iter().map(|part| part.total_is_least).collect();
         let vectors_found = ranked.iter().any(|part| part.vectors_found);
@@ -79,7 +79,7 @@ impl RankedCandidates {
         }
     }
 
-    /// The chunks of a listing, in its order, of `total` in all.
+    /// Returns the chunks of a listing, in its order, of `total` in all.
     pub(super) fn listed(ids: Vec<i64>, total: usize) -> Self {
         let unranked =
             |chunk_id| RankedChunk { chunk_id, score: 0.0, parts: ScoreParts::default(), text: None };

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Ranking {
     /// Weight of the dense retriever in the fused score; the rest is lexical.
     pub dense_weight: f32,
-    /// The same if the query is a symbol, which terms match better than vectors.
+    /// The same weight if the query is a symbol, which terms match better than vectors.
     pub dense_weight_symbol: f32,
-    /// The same if the query is a long text such as an issue.
+    /// The same weight if the query is a long text such as an issue.
     pub dense_weight_issue: f32,
     /// Factor of the weight of terms in a subject line.
     pub subject_factor: f32,
@@ -18,7 +18,7 @@ pub struct Ranking {
     pub terms_max: usize,
     /// Terms in more than this share of all chunks do not select candidates; they only score them.
     pub common_share: f32,
-    /// How many of the best lexical candidates must be certain; otherwise a second statement selects by more terms.
+    /// Number of the best lexical candidates that must be certain; otherwise a second statement selects by more terms.
     pub lexical_exact_rows: usize,
     /// The chunk defines the queried symbol.
     pub definition_boost: f32,
@@ -64,7 +64,7 @@ pub struct Ranking {
     pub reexport_factor: f32,
     /// Prose and data, unless asked for.
     pub prose_factor: f32,
-    /// How far documents are exempt from `prose_factor` if the query asks how to use something, 0 to 1.
+    /// Degree to which documents are exempt from `prose_factor` if the query asks how to use something, 0 to 1.
     pub usage_prose: f32,
     /// The package manifest, if the query asks for what it declares.
     pub manifest_boost: f32,

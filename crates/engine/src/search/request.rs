@@ -13,15 +13,15 @@ pub struct SearchRequest {
     pub query: String,
     /// Canonical roots of the repositories to search; empty: all of the project.
     pub repository_roots: Vec<String>,
-    /// Whether the query is one pattern, and the answer the lines that match it; `None`: the query ranks and filters chunks.
+    /// Exact search for the lines that match the query as one pattern; `None`: the query ranks and filters chunks.
     pub exact: Option<ExactQuery>,
-    /// What is searched.
+    /// Searched kinds of text.
     pub mode: Mode,
     /// Filters besides those in the query; a hit must pass all of them.
     pub filters: Vec<RequestFilter>,
-    /// Whether paths and branches are compared case-sensitively.
+    /// `true` if paths and branches are compared case-sensitively.
     pub case_file: bool,
-    /// Whether words, phrases and exclusions are compared case-sensitively.
+    /// `true` if words, phrases and exclusions are compared case-sensitively.
     pub case_tokens: bool,
     /// Most hits, 1 ..= `search.top_max`; lines of an exact search, 1 ..= `search.exact_top_max`.
     pub top: usize,
@@ -29,18 +29,18 @@ pub struct SearchRequest {
     pub offset: usize,
     /// Lines shown before and after each hit, up to `search.context_lines_max`.
     pub context_lines: usize,
-    /// Whether the dense retriever takes part.
+    /// Participation of the dense retriever.
     pub vectors: Vectors,
-    /// Whether [`Hit::known`](super::Hit::known) is read.
+    /// `true` if [`Hit::known`](super::Hit::known) is read.
     pub in_full: bool,
-    /// Whether hits are returned even if the confidence is `none`, for callers that judge them themselves.
+    /// `true` if hits are returned even if the confidence is `none`, for callers that judge them themselves.
     pub keep_doubtful: bool,
-    /// Whether the answer has what only a page shows: [`SearchAnswer::facets`](super::SearchAnswer::facets), and the texts around
-    /// matching lines.
+    /// `true` if the answer contains the parts that only a page shows: [`SearchAnswer::facets`](super::SearchAnswer::facets), and the texts
+    /// around matching lines.
     pub for_page: bool,
 }
 
-/// Whether the dense retriever takes part.
+/// Participation of the dense retriever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vectors {
     /// If there are a model and vectors.

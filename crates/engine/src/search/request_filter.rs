@@ -36,7 +36,7 @@ pub enum FilterValue {
 }
 
 impl FilterValue {
-    /// The value with its texts in the form in which texts are compared.
+    /// Returns the value with its texts in the form in which texts are compared.
     pub(super) fn composed(&self) -> Self {
         let composed = |text: &String| nfc(text).into_owned();
         match self {
@@ -52,7 +52,7 @@ impl FilterValue {
 }
 
 impl fmt::Display for RequestFilter {
-    /// `lang = rust or go`
+    /// Prints `lang = rust or go`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.field.name;
         match &self.value {
@@ -215,7 +215,7 @@ fn add_pairs(
     }
 }
 
-/// The fault for an invalid value of a field.
+/// Returns the fault for an invalid value of a field.
 pub(super) fn invalid_value(field: &FilterField, why: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("`{}` {why}.", field.name))
         .with_details(serde_json::json!({ "field": field.name }))

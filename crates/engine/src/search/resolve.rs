@@ -31,12 +31,12 @@ pub(super) struct Resolver<'a> {
     pub(super) case_file: bool,
     pub(super) case_tokens: bool,
     pub(super) settings: &'a config::Search,
-    /// Whether not all that is indexed is searched: only `repositories`, with the revisions of them that are asked for.
+    /// `true` if not everything that is indexed is searched: only `repositories`, and of them the revisions that are asked for.
     pub(super) is_part: bool,
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
-    /// Filters that pass less than a name, for a warning about what they leave out.
+    /// Filters that pass less than a name does, for a warning about the hits that they exclude.
     pub(super) narrowed: Vec<NarrowedName>,
     /// Values of the filters, so that hits can show where they match.
     pub(super) terms: FilterTerms,

@@ -1,4 +1,4 @@
-//! The statements of the two retrievers, lexical (BM25) and dense (vectors), and what their scores mean.
+//! The statements of the two retrievers, lexical (BM25) and dense (vectors), and the meaning of their scores.
 
 use std::collections::HashSet;
 
@@ -9,9 +9,8 @@ use super::ties::Cuts;
 use contract::Fault;
 use store::{Candidate, ChunkSelection, LexicalHit, LexicalQuery, Reads, VectorHit};
 
-/// Returns the lexical scores of candidates with an equal idf for all terms, as shares of the score that a chunk of average length
-/// has that contains each term of the query once. Such shares are comparable between repositories, in which the same term is rare
-/// or common.
+/// Returns the lexical scores of candidates with an equal idf for all terms, as shares of the score of a chunk of average length that
+/// contains each term of the query once. Such shares are comparable between repositories in which the same term is rare or common.
 pub(super) fn equal_idf_shares(plan: &LexicalPlan, candidates: &[Candidate]) -> Retrieved {
     let whole: f32 = plan.terms.iter().map(|term| term.asked).sum();
     let share = |candidate: &Candidate| {
@@ -72,7 +71,7 @@ pub(super) fn chunk_ids(retrieved: &Retrieved) -> impl Iterator<Item = i64> {
     retrieved.iter().map(|(chunk_id, _)| *chunk_id)
 }
 
-/// All candidates, and whether each lacks the score of a retriever. Parallel lists, sorted by unique id.
+/// All candidates, each with whether it lacks the score of a retriever. Parallel lists, sorted by unique id.
 #[derive(Debug, PartialEq)]
 pub(super) struct MissingScores {
     pub(super) ids: Vec<i64>,

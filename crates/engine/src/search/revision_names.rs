@@ -1,4 +1,4 @@
-//! How revisions are named, in queries and in calls that read files, and what is said of a name that none has.
+//! Names of revisions in queries and in calls that read files, and the message for an unknown name.
 
 use contract::echo;
 use store::{RepositoryRow, RevisionRow};
@@ -11,7 +11,7 @@ const COMMIT_DIGITS_MIN: usize = 7;
 /// The most revisions that are listed.
 const LISTED_MAX: usize = 12;
 
-/// Whether `given` is the beginning of a commit's id.
+/// Returns whether `given` is the beginning of a commit's id.
 #[must_use]
 pub fn is_start_of_commit(given: &str, commit: &str) -> bool {
     given.len() >= COMMIT_DIGITS_MIN && commit.starts_with(&given.to_ascii_lowercase())
@@ -22,12 +22,12 @@ pub fn is_start_of_commit(given: &str, commit: &str) -> bool {
 pub struct KnownRevisions {
     /// The first few, sorted.
     pub names: Vec<String>,
-    /// The same in two sentences, with how to index more.
+    /// The same names in two sentences, with how to index more.
     pub hint: String,
 }
 
 impl KnownRevisions {
-    /// Those of some repositories, with their default branches.
+    /// Creates the list for some repositories, with their default branches.
     #[must_use]
     pub fn new(repositories: &[RepositoryRow], indexed: &[RevisionRow]) -> Self {
         let is_of_these = |row: &&RevisionRow| repositories.iter().any(|one| one.id == row.repository_id);

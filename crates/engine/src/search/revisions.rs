@@ -1,4 +1,4 @@
-//! Branches and tags in queries: `rev:NAME` finds what a revision has, also where the default branch does not have it.
+//! Branches and tags in queries: `rev:NAME` finds the files of a revision, even those that the default branch does not have.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use store::{FileViews, Filter, Reads, RepositoryRow, RevisionRow, Test};
 pub(super) struct AskedRevisions {
     /// All indexed revisions; empty if the query names none.
     known: Vec<RevisionRow>,
-    /// What is searched beside each repository. What a query only excludes adds nothing.
+    /// The revisions that are searched beside each repository. Those that a query only excludes add nothing.
     asked: HashMap<i64, Asked>,
 }
 
@@ -31,7 +31,7 @@ struct Asked {
 }
 
 impl AskedRevisions {
-    /// Reads the indexed revisions if the query names any, and which of them it asks for, in whatever part of it that is not negated.
+    /// Reads the indexed revisions if the query names any, and the revisions that its non-negated parts ask for.
     pub(super) async fn read(
         reads: &mut Reads,
         request: &SearchRequest,
@@ -64,22 +64,22 @@ impl AskedRevisions {
         Ok(this)
     }
 
-    /// Whether hidden repositories are searched.
+    /// Returns whether hidden repositories are searched.
     pub(super) fn any(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// The hidden repository to search beside one.
+    /// Returns the hidden repository to search beside one.
     pub(super) fn hidden_of(&self, id: i64) -> Option<i64> {
         self.asked.get(&id)?.hidden
     }
 
-    /// The ids of repositories with those of their hidden ones.
+    /// Returns the ids of repositories with those of their hidden ones.
     pub(super) fn with_hidden(&self, ids: &[i64]) -> Vec<i64> {
         ids.iter().flat_map(|id| std::iter::once(*id).chain(self.hidden_of(*id))).collect()
     }
 
-    /// What is searched of some repositories: their own chunks, and those of their hidden ones that the revisions asked for have.
+    /// Returns the filter for some repositories: their own chunks, and those of their hidden ones that the revisions asked for have.
     pub(super) fn within(&self, ids: &[i64]) -> Filter {
         let own = Filter::from(Test::Repositories(ids.to_vec()));
         let of_revisions = ids.iter().filter_map(|id| {
@@ -94,7 +94,7 @@ impl AskedRevisions {
         Filter::Any(any)
     }
 
-    /// Which of the revisions that were asked for have some files; none of a file that none of them has.
+    /// Returns the requested revisions that have each of some files; files that none of them has are missing.
     pub(super) async fn of_files(
         &self,
         reads: &mut Reads,
@@ -124,7 +124,7 @@ pub(super) struct HavingRevisions {
     pub(super) names: Vec<String>,
     /// The commit of the first of them.
     pub(super) commit: String,
-    /// Whether the default branch has it as well.
+    /// `true` if the default branch has it as well.
     pub(super) is_default: bool,
 }
 
@@ -144,7 +144,7 @@ impl NamedRevisions {
         self.patterns.matches(name) || self.names.iter().any(|given| is_start_of_commit(given, commit))
     }
 
-    /// The hidden repository, and the bits of those of a repository that are meant.
+    /// Returns the hidden repository, and the bits of those of a repository that are meant.
     fn of(&self, repository_id: i64, known: &[RevisionRow]) -> (Option<i64>, i64) {
         let is_meant =
             |row: &&RevisionRow| row.repository_id == repository_id && self.matches(&row.name, &row.commit);
@@ -152,7 +152,7 @@ impl NamedRevisions {
         meant.fold((None, 0), |(hidden, views), row| (hidden.or(row.hidden_id), views | row.view()))
     }
 
-    /// Whether the default branch of a repository is meant.
+    /// Returns whether the default branch of a repository is meant.
     fn is_default(&self, repository: &RepositoryRow) -> bool {
         let branch = repository.branch.as_deref().unwrap_or(HEAD);
         self.names.iter().any(|name| name == HEAD)
@@ -189,7 +189,7 @@ fn collect(
 }
 
 impl Resolver<'_> {
-    /// Returns a filter for what revisions of these names have.
+    /// Returns a filter for the content of revisions with these names.
     pub(super) fn revision(
         &mut self,
         field: &'static FilterField,

@@ -23,16 +23,16 @@ use store::{
 /// The scope of a search, resolved to chunks or conditions.
 pub(super) struct ResolvedScope {
     pub(super) state: IndexState,
-    /// The repositories that are asked.
+    /// The repositories to search.
     pub(super) repositories: Vec<RepositoryRow>,
-    /// All chunks that are asked.
+    /// All chunks to search.
     pub(super) selected: Arc<Selections>,
     /// The values of the filters, so that hits show where they match.
     pub(super) marks: HighlightMarks,
     /// The filters of the request and the query.
     filter: Filter,
     mode: Mode,
-    /// Whether there are files whose mode is `records`.
+    /// `true` if there are files whose mode is `records`.
     any_records: bool,
     /// The revisions that are asked for.
     pub(super) asked: AskedRevisions,
@@ -48,7 +48,7 @@ pub(super) struct Selections {
     pub(super) vectors: ChunkSelection,
     /// Upper bound of the number of chunks in `vectors`.
     pub(super) rows: u64,
-    /// Whether a filter or a mode leaves out some chunks of the repositories.
+    /// `true` if a filter or a mode leaves out some chunks of the repositories.
     pub(super) is_narrowed: bool,
 }
 
@@ -115,7 +115,7 @@ impl ResolvedScope {
             within = exact_words(query);
             filter = filter.and(within.clone());
         }
-        // A project of records alone needs no condition. Others do, so that an answer does not tell whether there are neighbours.
+        // A project of records alone needs no condition. Others do, so that an answer does not reveal whether there are neighbours.
         let is_whole = mode != request.mode && repositories.len() == known;
         let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
         let mut warned = filter.clone();
@@ -160,7 +160,7 @@ impl ResolvedScope {
         Selections::select(reads, by_mode, is_narrowed, (rows_max, published)).await
     }
 
-    /// Returns the repositories that can have hits, each of which is ranked by its own statistics.
+    /// Returns the repositories that can have hits. Each is ranked by its own statistics.
     pub(super) fn searched(&self) -> Vec<&RepositoryRow> {
         searched(&self.repositories, self.mode)
     }
@@ -178,8 +178,8 @@ impl ResolvedScope {
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// Returns the sizes that the plan of a search in `rows` of the chunks of `selected` depends on; `repositories` are those that
-    /// it is about.
+    /// Returns the sizes on which the plan of a search in `rows` of the chunks of `selected` depends; `repositories` are those that it
+    /// covers.
     pub(super) fn counts(
         &self,
         (selected, rows): (&Selections, u64),
@@ -194,12 +194,12 @@ impl ResolvedScope {
             vectors: count(self.state.chunks),
             vectors_indexed: self.state.vectors_indexed && !is_listed,
             embedded,
-            // What only revisions have is not counted.
+            // Chunks that only revisions have are not counted.
             counts_lag: self.asked.any() || repositories.iter().any(|repository| lags(repository)),
         }
     }
 
-    /// Warns of states of the index that make the answer incomplete. A run over records is none for a search of code.
+    /// Warns of states of the index that make the answer incomplete. An index run over records does not affect a search of code.
     ///
     /// # Errors
     /// Storage faults.
@@ -303,7 +303,7 @@ impl Selections {
     }
 }
 
-/// Returns a mode that needs no condition where the repositories imply it: those of records hold nothing else.
+/// Returns a mode that needs no condition where the repositories imply it: repositories of records contain nothing else.
 fn implied_mode(mode: Mode, repositories: &[RepositoryRow]) -> Mode {
     let only_records = repositories.iter().all(RepositoryRow::is_records);
     if mode == Mode::Records && only_records { Mode::All } else { mode }
@@ -341,7 +341,7 @@ struct ModeFilters {
 }
 
 impl ModeFilters {
-    /// `is_exact`: lines are matched, so comments are not searched apart from their chunks.
+    /// Creates the filters of a mode. `is_exact`: lines are matched, so comments are not searched apart from their chunks.
     fn new(mode: Mode, any_records: bool, is_exact: bool, filter: Filter) -> Self {
         let modes =
             |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));

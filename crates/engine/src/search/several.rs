@@ -21,10 +21,10 @@ use store::{Reads, RepositoryRow};
 /// The most repositories that are parts of a search, so that its cost does not grow with the project.
 pub(super) const PARTS_MAX: usize = 8;
 
-/// The chunks whose words are read in about the time in which one vector is looked up and compared.
+/// The number of chunks whose words are read in about the time in which one vector is looked up and compared.
 const WORDS_PER_VECTOR: u64 = 4;
 
-/// The most repositories of which the nearest chunks are kept while the best repositories are chosen.
+/// The most repositories whose nearest chunks are kept while the best repositories are chosen.
 const COMPARED_MAX: usize = 64;
 
 /// Plans the parts of a search.
@@ -32,17 +32,16 @@ pub(super) struct Planner<'s> {
     pub(super) deps: SearchDeps<'s>,
     pub(super) terms: Vec<QueryTerm>,
     pub(super) statistics: Statistics,
-    /// Whether vectors are compared.
+    /// `true` if vectors are compared.
     pub(super) embeds: bool,
     /// The last candidate that the page needs.
     pub(super) last: usize,
-    /// How vectors were compared to choose repositories.
+    /// Method by which vectors were compared to choose repositories.
     pub(super) chosen_by: VectorPath,
 }
 
 impl Planner<'_> {
-    /// Plans for as many candidates as a far page has, because equal texts leave too few for this page. Returns whether these are
-    /// more.
+    /// Plans for as many candidates as a far page has, because equal texts leave too few for this page. Returns whether the number grew.
     pub(super) fn widen(&mut self) -> bool {
         let settings = self.deps.settings;
         let is_wide = self.last > settings.candidates;
@@ -102,8 +101,8 @@ impl Planner<'_> {
         Ok(Parts { selected, within: scope.chunks_within_repositories().clone(), parts, compared, hidden })
     }
 
-    /// Returns the chunks of the repositories that are searched together, with the ids of these. A repository asked alone is searched
-    /// in the same way: by all terms where a filter lists its chunks, and else as a whole.
+    /// Returns the chunks of the repositories that are searched together, with their ids. A repository that is searched alone is treated in
+    /// the same way: by all terms if a filter lists its chunks, otherwise as a whole.
     async fn together(
         &self,
         reads: &mut Reads,
@@ -123,8 +122,7 @@ impl Planner<'_> {
             let fitting = sums.take_while(|sum| *sum <= together_max).count();
             few.truncate(fitting);
         }
-        // One repository gains nothing; and what revisions have beyond a repository belongs to it, which statements for several do
-        // not know.
+        // A single repository gains nothing; and the chunks of revisions belong to one repository, which statements for several ignore.
         if few.len() < 2 || scope.asked.any() {
             return Ok(None);
         }

@@ -9,12 +9,12 @@ pub(super) struct SnippetLimits {
     pub(super) bytes: usize,
 }
 
-/// Returns the window of `content` that contains most different words of the query, the first of equals, with the
-/// number of lines before it. `None` if all lines are blank.
+/// Returns the window of `content` that contains the most different words of the query, the first of equals, with the number of lines
+/// before it. `None` if all lines are blank.
 ///
-/// The head of the chunk is preferred unless a window contains at least `more` additional words, or any word if the
-/// head has none. The window always contains the line `must` (counted from 0); of windows with equally many words, the
-/// one with a few lines above it is preferred. `words` are lower-case. Common indentation is removed.
+/// The head of the chunk is preferred unless a window contains at least `more` additional words, or any word if the head has none. The
+/// window always contains the line `must` (counted from 0); of windows with equally many words, the one with a few lines above it is
+/// preferred. `words` are lower-case. Common indentation is removed.
 pub(super) fn snippet(
     content: &str,
     words: &[String],

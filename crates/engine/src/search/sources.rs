@@ -1,11 +1,11 @@
-//! The whole texts of what an answer shows in part, for a page that colours it: a string or a comment may begin above the part.
+//! The whole texts of the parts that an answer shows, for a page that colours them: a string or a comment may begin above the part.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::SearchAnswer;
 
-/// Most bytes of the texts of an answer. Parts of further ones are coloured by themselves.
+/// Most bytes of the texts of an answer. Parts beyond this limit are coloured on their own.
 const BYTES_MAX: usize = 256 << 10;
 
 /// The texts of the chunks that an answer shows parts of.
@@ -29,7 +29,7 @@ pub struct SourceText {
 }
 
 impl Sources {
-    /// The texts of the hits of an answer, or, taken out of it, those that an exact search kept because its request is for a page.
+    /// Takes the texts of the hits out of an answer, or those that an exact search kept because its request is for a page.
     #[must_use]
     pub fn take_from(answer: &mut SearchAnswer) -> Self {
         if let Some(matches) = &mut answer.matches {

@@ -16,7 +16,7 @@ pub enum SearchStage {
     },
     /// The query is embedded, or the search continues without a vector.
     Embedding {
-        /// Whether there is a vector.
+        /// `true` if there is a vector.
         embedded: bool,
     },
     /// The dense retriever is done.
@@ -35,7 +35,7 @@ impl SearchStage {
     /// Number of stages.
     pub const COUNT: u32 = 5;
 
-    /// Position of the stage, 1 to [`SearchStage::COUNT`].
+    /// Returns the position of the stage, 1 to [`SearchStage::COUNT`].
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -47,7 +47,7 @@ impl SearchStage {
         }
     }
 
-    /// Name in progress reports.
+    /// Returns the name in progress reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl SearchStage {
         }
     }
 
-    /// One sentence for people.
+    /// Returns a sentence for people.
     #[must_use]
     pub fn sentence(self) -> String {
         match self {

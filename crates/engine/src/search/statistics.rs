@@ -1,4 +1,4 @@
-//! What BM25 counts: chunks, and chunks that contain a term, for each repository by itself.
+//! Statistics of BM25: the numbers of chunks, and of chunks that contain a term, separately for each repository.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -53,8 +53,8 @@ impl Statistics {
         self.chunks.get(&(id, term)).copied().unwrap_or(0)
     }
 
-    /// Returns the number of counted chunks of several repositories, and an estimate of how many of them contain a term: the
-    /// largest repositories stand for the others.
+    /// Returns the number of counted chunks of several repositories, and an estimate of the number of them that contain a term,
+    /// extrapolated from the largest repositories.
     pub(super) fn pooled(&self, repositories: &[&RepositoryRow], term: i32) -> (u64, u64) {
         let all: u64 = repositories.iter().map(|repository| self.counted(repository)).sum();
         let (mut known, mut chunks) = (0, 0);
@@ -79,7 +79,7 @@ pub(super) fn lags(repository: &RepositoryRow) -> bool {
     !repository.is_counted
 }
 
-/// Returns whether the terms of a repository were counted. Those of the whole project stand in until they are.
+/// Returns whether the terms of a repository were counted. Until they are, those of the whole project are used.
 fn has_counts(repository: &RepositoryRow) -> bool {
     repository.statistics_chunks > 0
 }

@@ -1,4 +1,4 @@
-//! Measures how long each stage of a search takes.
+//! Measures the duration of each stage of a search.
 
 use std::time::{Duration, Instant};
 

@@ -36,8 +36,8 @@ const IDENTIFIER_FIELDS: &[Field] = &[
     Field::Use,
 ];
 
-/// How many similar names are checked at a time for occurrence in the searched repositories; other names are those of neighbours,
-/// or unused ones, which stay in the project until garbage collection.
+/// Number of similar names that are checked at a time for occurrence in the searched repositories; other names are those of neighbours, or
+/// unused ones, which stay in the project until garbage collection.
 const CHECKED_AT_ONCE: usize = 40;
 /// The most similar names that are checked.
 const CHECKED_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Looks up the definitions that a name means: first in the spelling that was asked, and only if nothing has it, by its letters.
+//! Looks up the definitions that a name means: first in the spelling that was asked for, and only without a match by its letters.
 
 use super::symbol_name::{Reading, SymbolName};
 use contract::Fault;
@@ -9,30 +9,30 @@ use store::{ProjectTx, fact_id};
 
 /// Definitions that a text means.
 pub(crate) struct Looked {
-    /// The reading of the text that they have.
+    /// The reading of the text that matches them.
     pub(crate) reading: Reading,
     /// The definitions that fit best, sorted by path and line; never empty.
     pub(crate) definitions: Vec<DefinitionAt>,
-    /// Whether there may be more.
+    /// `true` if there may be more.
     pub(crate) is_least: bool,
-    /// How much their spelling agrees with what was asked.
+    /// Agreement of their spelling with the one that was asked for.
     pub(crate) closeness: Closeness,
 }
 
-/// Which definitions are looked up.
+/// Conditions on the definitions to look up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     /// In these repositories.
     pub(crate) repositories: &'a [i64],
-    /// In the file with this path, or this end of a path, beside that of the reading.
+    /// Path of the file, or the end of it, in addition to the path of the reading.
     pub(crate) path: Option<&'a str>,
     /// Line of the name.
     pub(crate) line: Option<i32>,
-    /// At most so many.
+    /// The most definitions.
     pub(crate) limit: usize,
 }
 
-/// Looks up what a text means: the first of its readings that a definition has, in the spelling that was asked before any other one.
+/// Looks up what a text means: its first reading that a definition has, in the spelling that was asked for before any other.
 ///
 /// # Errors
 /// Storage faults.
@@ -52,7 +52,7 @@ pub(crate) async fn look_up(
     Ok(None)
 }
 
-/// The definitions that have a name, in a spelling that agrees so much; of these, the ones that fit best.
+/// Returns the definitions that have a name in a spelling that agrees this much; of these, the ones that fit best.
 async fn named(
     tx: &mut ProjectTx,
     reading: &Reading,
@@ -82,7 +82,7 @@ async fn named(
     Ok((rows, is_least))
 }
 
-/// The ids under which definitions of a name are found, each with the only spelling that is wanted.
+/// Returns the ids under which definitions of a name are found, each with the only spelling that is wanted.
 fn keys(name: &SymbolName, closeness: Closeness) -> Vec<(i64, Option<String>)> {
     let id = |spelling: &str| fact_id(DEFINED, &fold(spelling));
     let spellings = spellings_of_name(name.simple());

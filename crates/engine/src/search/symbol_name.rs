@@ -6,7 +6,7 @@ use languages::terms::squash;
 use languages::{Closeness, closeness, nfc, split_name};
 use store::navigation::DefinitionAt;
 
-/// What a caller means by a text.
+/// The meaning of a caller's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spelling {
     /// A name, perhaps in a certain file: the ways to read the text, the most likely first. There is always one.
@@ -36,7 +36,7 @@ pub struct Reading {
 pub struct SymbolName {
     /// Names of the containers, outermost first.
     container: Vec<String>,
-    /// The name itself, with its marks, as it was asked.
+    /// The name itself, with its marks, as it was asked for.
     name: String,
     /// Kinds that the definition may have, the most likely first; empty: any.
     kinds: &'static [&'static str],
@@ -74,8 +74,8 @@ impl Spelling {
         if readings.is_empty() { Err(not_a_name(text)) } else { Ok(Self::Name(readings)) }
     }
 
-    /// The fault for a text that can only be read as a name with white space, which nothing has: it is rather a question. `None` for
-    /// other texts, and for names that nobody asks otherwise: `operator bool`, "`a b`.`c`".
+    /// Returns the fault for a text that can only be read as a name with white space, which nothing has: it is more likely a question.
+    /// `None` for other texts, and for names that have no other spelling: `operator bool`, "`a b`.`c`".
     #[must_use]
     pub fn question(&self, text: &str) -> Option<Fault> {
         let is_apart = |name: &String| name.contains(char::is_whitespace);
@@ -123,7 +123,7 @@ fn place(text: &str) -> Option<(u32, Option<u32>)> {
 }
 
 impl SymbolName {
-    /// The ways to read a text as a name, the most likely first. What is quoted is rather one name.
+    /// Returns the ways to read a text as a name, the most likely first. A quoted text is more likely a single name.
     fn readings(text: &str, is_quoted: bool) -> Vec<Self> {
         let (bare, is_quoted) = (without_quotes(text), is_quoted || without_quotes(text).len() < text.len());
         let text = bare;
@@ -156,19 +156,19 @@ impl SymbolName {
         known
     }
 
-    /// The whole text as a name; `None` if it is empty or too long, or has control characters.
+    /// Returns the whole text as a name; `None` if it is empty or too long, or has control characters.
     fn literal(text: &str) -> Option<Self> {
         let is_name = !text.is_empty() && text.len() <= NAME_BYTES_MAX && !text.contains(char::is_control);
         is_name.then(|| Self::plain(text))
     }
 
-    /// A name without containers.
+    /// Returns a name without containers.
     #[must_use]
     pub fn plain(name: &str) -> Self {
         Self { container: Vec::new(), name: name.to_owned(), kinds: &[] }
     }
 
-    /// The name with its containers.
+    /// Returns the name with its containers.
     #[must_use]
     pub fn qualified(&self) -> String {
         let parts: Vec<&str> =
@@ -176,33 +176,33 @@ impl SymbolName {
         parts.join(".")
     }
 
-    /// The simple name.
+    /// Returns the simple name.
     #[must_use]
     pub fn simple(&self) -> &str {
         &self.name
     }
 
-    /// Whether a definition has the name in this spelling, whatever it is in.
+    /// Returns whether a definition has the name in this spelling, in any container.
     #[must_use]
     pub fn is_spelling_of(&self, definition: &DefinitionAt) -> bool {
         let language = definition.language.as_deref();
         closeness(language, &self.name, &definition.name) == Some(Closeness::Same)
     }
 
-    /// The folded names of the containers.
+    /// Returns the folded names of the containers.
     #[must_use]
     pub fn around(&self) -> Vec<String> {
         self.container.iter().map(|name| squash(name)).collect()
     }
 
-    /// Whether a definition has this name, in the same spelling, and these containers, ignoring case. Containers are the
+    /// Returns whether a definition has this name, in the same spelling, and these containers, ignoring case. Containers are the
     /// definitions, the file and the folders around it.
     #[must_use]
     pub fn is_name_of(&self, definition: &DefinitionAt) -> bool {
         self.closeness(definition) == Some(Closeness::Same)
     }
 
-    /// How much the name of a definition within these containers agrees with this one; `None` for other definitions.
+    /// Returns the agreement of the name of a definition within these containers with this one; `None` for other definitions.
     #[must_use]
     pub fn closeness(&self, definition: &DefinitionAt) -> Option<Closeness> {
         // An `impl` block has the name of a type that is defined elsewhere.
@@ -220,8 +220,8 @@ impl SymbolName {
         })
     }
 
-    /// How well a definition that has the name fits; larger is better, and of several definitions only the best fit. The kind
-    /// counts most, then whether the containers are those directly around it, then how these are spelled.
+    /// Returns how well a definition that has the name fits; larger is better, and of several definitions only the best fit. The kind
+    /// counts most, then whether the containers are those directly around it, then their spelling.
     pub(crate) fn fit(&self, definition: &DefinitionAt) -> u32 {
         let containers = containers(definition);
         let tail: Vec<&str> =
@@ -240,7 +240,7 @@ const NAME_BYTES_MAX: usize = 400;
 /// Most places at which a text is divided into containers and a name.
 const SPLITS_MAX: usize = 8;
 
-/// A text without the quotes around it, but not without those around a part of it.
+/// Returns a text without the quotes around it, but not without those around a part of it.
 fn without_quotes(text: &str) -> &str {
     let inner = |quote: &char| {
         let inner = text.strip_prefix(*quote)?.strip_suffix(*quote)?;
@@ -249,7 +249,7 @@ fn without_quotes(text: &str) -> &str {
     ['`', '"', '\''].iter().find_map(inner).map_or(text, str::trim)
 }
 
-/// The ways to divide a text into containers and a name of any characters, the longest name first. Empty for a name without unusual
+/// Returns the ways to divide a text into containers and a name of any characters, the longest name first. Empty for a name without unusual
 /// characters.
 fn splits(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_usual = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
@@ -257,25 +257,25 @@ fn splits(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let places = text.match_indices(['.', ':', '#']).filter(move |(at, _)| is_unusual && *at > 0);
     let divided = places.filter_map(|(at, mark)| {
         let (outer, name) = (text.get(..at)?, text.get(at + mark.len()..)?);
-        // Of `::`, the last colon divides.
+        // `::` is divided at its last colon.
         (!name.is_empty() && !name.starts_with(':'))
             .then(|| (outer.trim_end_matches(':'), name.trim_matches('`')))
     });
     divided.take(SPLITS_MAX)
 }
 
-/// Names of the definitions around a definition, outermost first.
+/// Returns the names of the definitions around a definition, outermost first.
 fn containers(definition: &DefinitionAt) -> Vec<String> {
     let outer = languages::container(&definition.name, &definition.qualified);
     outer.into_iter().flat_map(parts).map(str::to_owned).collect()
 }
 
-/// The names in a text that separators divide.
+/// Returns the names in a text that separators divide.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(['.', ':', '#', '\\', '/']).map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// Names of what is around a definition, outermost first: folders, the file, definitions.
+/// Returns the names of everything around a definition, outermost first: folders, the file, definitions.
 fn around(definition: &DefinitionAt) -> Vec<String> {
     let words = languages::terms::PathWords::new(&definition.path);
     let folders = words.directories.iter().rev().map(|folder| (*folder).to_owned());
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_places_are_told_apart() {
+    fn names_and_places_are_distinguished() {
         for (text, path, name) in [
             ("Context.json", "", "Context.json"),
             ("Context#json", "", "Context.json"),

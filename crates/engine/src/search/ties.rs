@@ -1,5 +1,5 @@
-//! Cuts lists of candidates between equal scores by place. The statements order equal scores by the ids of chunks, which tell when a
-//! file was last indexed, and an answer must not depend on that.
+//! Cuts lists of candidates between equal scores by place. The statements order equal scores by the ids of chunks, which reveal when a file
+//! was last indexed, and an answer must not depend on that.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::fuse::Retrieved;
 use contract::Fault;
 use store::Reads;
 
-/// Most candidates that are read to cut between equal scores. Of more chunks with one score, those that were indexed first are taken.
+/// Most candidates that are read to cut between equal scores. If more chunks have one score, those that were indexed first are taken.
 const READ_MAX: usize = 5_000;
 
 /// The lengths to which a list of candidates is cut.
@@ -20,12 +20,12 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    /// Returns how many candidates to read: one more than are used, which shows whether the last of these has equals.
+    /// Returns the number of candidates to read: one more than are used, which shows whether the last of these has equals.
     pub(super) fn read(self) -> usize {
         self.all.max(self.first_page) + 1
     }
 
-    /// Returns how many candidates to read instead, if those that were read end amid equal scores that a cut goes through.
+    /// Returns the larger number of candidates to read if those that were read end amid equal scores that a cut goes through.
     pub(super) fn read_again(self, retrieved: &Retrieved) -> Option<usize> {
         let (last, last_score) = (retrieved.len().checked_sub(1)?, retrieved.last()?.1);
         let is_cut = |at: &usize| *at > 0 && *at <= last && is_equal(retrieved[at - 1].1, last_score);

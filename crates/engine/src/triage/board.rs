@@ -1,4 +1,4 @@
-//! What people see of findings: a filtered list with counts, and one finding with the decisions about it.
+//! Findings for people: a filtered list with counts, and one finding with the decisions about it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

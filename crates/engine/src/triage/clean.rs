@@ -8,7 +8,7 @@ use crate::indexing::{is_secret_value, redact};
 /// Cleans values; its fields are the options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cleaner {
-    /// Whether to redact secrets.
+    /// `true` if secrets are redacted.
     pub(super) redact: bool,
     /// Longest text in bytes.
     pub(super) text_bytes_max: usize,

@@ -34,7 +34,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its name in the database and in answers.
+    /// Returns the name of the verdict in the database and in answers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,13 +54,13 @@ pub struct NewDecision {
     pub finding: StoredRecord,
     /// The outcome.
     pub verdict: Verdict,
-    /// Why it was made.
+    /// Reason for the decision.
     pub justification: Option<String>,
-    /// Who made it.
+    /// Author of the decision.
     pub reviewer: Option<String>,
-    /// When it expires: a date, which includes that day, or a time.
+    /// Expiry: a date, which includes that day, or a time.
     pub expires: Option<String>,
-    /// Where it applies (`service`, `env` …), and other fields of the caller.
+    /// The scope of the decision (`service`, `env` …), and other fields of the caller.
     pub meta: Map<String, Value>,
     /// Machine-readable reasons.
     pub codes: Vec<String>,

@@ -1,7 +1,7 @@
-//! Reads files in UTF-16 as text: PowerShell writes them where the output of a scanner is redirected to a file.
+//! Reads files in UTF-16 as text: PowerShell writes them if the output of a scanner is redirected to a file.
 
-/// The text in UTF-8, if it is UTF-16 with a byte order mark, else as it is. It becomes at most half as large again, so that the
-/// limit of a file's size bounds it. What is no character is replaced.
+/// Returns the text in UTF-8 if it is UTF-16 with a byte order mark, otherwise unchanged. It grows by at most half, so the limit of a
+/// file's size bounds it. Invalid characters are replaced.
 pub(super) fn to_utf8(text: Vec<u8>) -> Vec<u8> {
     let unit: fn([u8; 2]) -> u16 = match text.as_slice() {
         [0xff, 0xfe, ..] => u16::from_le_bytes,

@@ -60,7 +60,7 @@ pub struct EvidenceHit {
     pub headline: String,
     /// Larger is better; comparable within one query only.
     pub score: f64,
-    /// Which retrievers contributed to the score.
+    /// The retrievers that contributed to the score.
     pub score_type: ScoreType,
     /// The parts of the score.
     pub score_breakdown: ScoreParts,
@@ -93,7 +93,7 @@ impl PackWarning {
 /// Options of the search for evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceOptions {
-    /// Whether to search by vectors as well.
+    /// Participation of the dense retriever.
     pub vectors: Vectors,
     /// Most hits per query and mode.
     pub hits_max: usize,
@@ -116,7 +116,7 @@ pub(super) async fn search_evidence(
                 mode,
                 top: options.hits_max,
                 vectors: options.vectors,
-                // The reader of a pack judges the hits, so it also contains those that a search would reject as doubtful.
+                // The reader of a pack judges the hits, so the pack also contains those that a search would reject as doubtful.
                 keep_doubtful: true,
                 ..SearchRequest::default()
             };
@@ -153,8 +153,8 @@ fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
     shown.into_iter().zip(&answer.hits).map(hit).collect()
 }
 
-/// The queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public
-/// endpoint and the locations. Each is a phrase, so that only chunks that contain it are evidence.
+/// Returns the queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public endpoint and the
+/// locations. Each is a phrase, so that only chunks that contain it are evidence.
 pub(super) fn evidence_queries(record: &Record) -> Vec<String> {
     let (vuln, package) = (&record.vuln, &record.package);
     let mut queries = Vec::new();
@@ -176,20 +176,20 @@ pub(super) fn evidence_queries(record: &Record) -> Vec<String> {
     queries
 }
 
-/// A text as a phrase of the query language; `None` if it has no letters or digits.
+/// Returns a text as a phrase of the query language; `None` if it has no letters or digits.
 fn phrase(text: &str) -> Option<String> {
     let plain: String = text.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     plain.contains(char::is_alphanumeric).then(|| format!("\"{plain}\""))
 }
 
-/// A name as plain words, without characters that are operators in the query language.
+/// Returns a name as plain words, without characters that are operators in the query language.
 fn plain_words(name: &str) -> String {
     let parts = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// The name under which code imports the package: what the record says, or its name without the scope.
+/// Returns the name under which code imports the package: the one in the record, or the package name without the scope.
 fn import_name(record: &Record) -> Option<String> {
     let package = &record.package;
     package.import_name.clone().or_else(|| {
@@ -198,7 +198,7 @@ fn import_name(record: &Record) -> Option<String> {
     })
 }
 
-/// The path of a URL, because code contains paths rather than hosts; any other text unchanged.
+/// Returns the path of a URL, because code contains paths rather than hosts; any other text unchanged.
 fn path_of(endpoint: &str) -> &str {
     let Some((_, rest)) = endpoint.split_once("://") else { return endpoint };
     rest.find('/').map(|slash| &rest[slash..]).filter(|path| path.len() > 1).unwrap_or(rest)

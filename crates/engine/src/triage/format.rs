@@ -1,5 +1,4 @@
-//! Checks that a report has the format that the caller named. A file of another kind would otherwise be a report in which
-//! nothing was found.
+//! Checks that a report has the format that the caller named. A file of another kind would otherwise count as a report without findings.
 
 use serde::de::IgnoredAny;
 
@@ -29,8 +28,8 @@ const GENERIC_FIELDS: &[&str] = &[
     "package", "packageName", "asset", "assetId",
 ];
 
-/// Checks that `text` is a report of the format `source`; `has_items` says whether items were found in it. A report in
-/// which nothing was found passes, and so does one with broken items: whoever reads those says which ones and why.
+/// Checks that `text` is a report of the format `source`; `has_items` says whether items were found in it. A report without findings
+/// passes, and so does one with broken items, whose errors are reported when they are read.
 ///
 /// # Errors
 /// `INVALID_REQUEST`, which says what is wrong and which format the text seems to have.
@@ -80,29 +79,29 @@ pub(super) fn require_format(text: &[u8], source: FindingSource, has_items: bool
     Err(refusal(message, &formats_hint(text, &items)))
 }
 
-/// The line at which the report in a text ends, from 1, if there is more text after it: another report, or what a scanner printed.
-/// Whatever is there would not be read, and what it lists would be missing. `None` if the text is JSON lines.
+/// Returns the line at which the report in a text ends, from 1, if there is more text after it: another report, or output of the scanner.
+/// That text would not be read, and its findings would be missing. `None` if the text is JSON lines.
 fn last_line_before_more(text: &[u8], source: FindingSource) -> Option<usize> {
     let (start, end) = (split::root_start(text), split::end_before_more(text)?);
     let report = &text[start..end];
     let is_whole = match format_of(source) {
         _ if report.starts_with(b"[") => true,
-        // Scanners write no JSON lines; but a text of another format is refused because of that.
+        // Scanners do not write JSON lines; but a text of another format is refused because of its format.
         Some(format) => is_report(text, format),
         None => {
             let rest_of_line = text[end..].split(|byte| *byte == b'\n').next().unwrap_or_default();
-            // Broken lines among records are items with errors; but what follows a log is another one, or nothing that belongs to it.
+            // Broken lines among records are items with errors; but the text after a log is another log, or does not belong to it.
             let is_log = source == FindingSource::Sarif && has_runs(text);
             let lacks_next_log = is_log && !text[end..].trim_ascii_start().starts_with(b"{");
             report.contains(&b'\n') || !rest_of_line.trim_ascii().is_empty() || lacks_next_log
         }
     };
-    // What is no JSON may seem to end where it does not.
+    // The end of text that is not JSON may be detected too early.
     let ends_here = is_whole && serde_json::from_slice::<IgnoredAny>(report).is_ok();
     ends_here.then(|| text[..end].iter().filter(|byte| **byte == b'\n').count() + 1)
 }
 
-/// Whether something in the text is typical of the format.
+/// Returns whether something in the text is typical of the format.
 fn shows_format(text: &[u8], items: &[ItemSpan], source: FindingSource) -> bool {
     if source == FindingSource::Sarif && has_runs(text) {
         return true;
@@ -124,7 +123,7 @@ fn shows_format(text: &[u8], items: &[ItemSpan], source: FindingSource) -> bool 
     items.iter().any(|item| is_typical(item.bytes.start))
 }
 
-/// Whether the text is an object with `runs`, which may be null, as in SARIF.
+/// Returns whether the text is an object with `runs`, which may be null, as in SARIF.
 fn has_runs(text: &[u8]) -> bool {
     has_runs_at(text, split::root_start(text))
 }
@@ -134,21 +133,21 @@ fn has_runs_at(text: &[u8], at: usize) -> bool {
     runs.is_some_and(|runs| matches!(text.get(runs.start), Some(b'[' | b'n')))
 }
 
-/// Whether a SARIF log, run or result is at `at`. Other tools also write `results` and `tool`, but not `tool.driver`.
+/// Returns whether a SARIF log, run or result is at `at`. Other tools also write `results` and `tool`, but not `tool.driver`.
 fn is_sarif_item(text: &[u8], at: usize) -> bool {
     let tool = split::object_field(text, at, "tool");
     let is_run = tool.is_some_and(|tool| split::has_field(text, tool.start, &["driver"]));
     is_run || is_sarif_result(text, at) || has_runs_at(text, at)
 }
 
-/// Whether a result of a SARIF run is at `at`.
+/// Returns whether a result of a SARIF run is at `at`.
 pub(super) fn is_sarif_result(text: &[u8], at: usize) -> bool {
     let message = split::object_field(text, at, "message");
     let has_message = message.is_some_and(|message| text.get(message.start) == Some(&b'{'));
     has_message || split::object_field(text, at, "ruleId").is_some()
 }
 
-/// The error of a text that is neither JSON nor JSON lines, with its line and column.
+/// Returns the error of a text that is neither JSON nor JSON lines, with its line and column.
 fn json_error(text: &[u8], shape: ReportShape, items: &[ItemSpan]) -> Option<serde_json::Error> {
     let error = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).err();
     let is_json_line = |item: &ItemSpan| {
@@ -219,7 +218,7 @@ mod tests {
         FindingSource::Manual,
     ];
 
-    /// The message and the hint of a refused report.
+    /// Returns the message and the hint of a refused report.
     fn refusal(text: &str, source: FindingSource) -> Option<(String, String)> {
         let fault = Report::read(text.as_bytes().to_vec(), source, usize::MAX).err()?;
         assert_eq!(fault.code, ErrorCode::InvalidRequest, "{text}");
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_format_is_told_from_the_others() {
+    fn each_format_is_distinguished_from_the_others() {
         let alert =
             r#"{"number": 1, "state": "open", "dependency": {}, "security_advisory": {"summary": "s"}}"#;
         let finding = r#"{"findingArn": "arn:1", "title": "t", "severity": "HIGH", "description": "d"}"#;

@@ -1,6 +1,6 @@
-//! Who a finding is. A report claims it in several ways, and none of them is trusted alone: a fingerprint may be the same
-//! text for all results, one CVE has many packages, and alerts of two repositories have the same number. So each
-//! item has all its claims, the strongest first, and [`super::matching`] takes the first that only one item has.
+//! Identity of a finding. A report claims it in several ways, and none of them is trusted alone: a fingerprint may be the same text for all
+//! results, one CVE has many packages, and alerts of two repositories have the same number. So each item has all its claims, the strongest
+//! first, and [`super::matching`] takes the first that only one item has.
 
 use super::record::{Package, Record, record_id};
 use super::source::FindingSource;
@@ -12,7 +12,7 @@ const CLAIMS_MAX: usize = 12;
 /// Texts that scanners write where a fingerprint is unknown.
 const PLACEHOLDERS: &[&str] = &["", "-", "0", "n/a", "na", "none", "null", "undefined", "unknown", "todo"];
 
-/// What an item says about its identity, as the mapping of its format finds it.
+/// Claims of an item about its identity, as the mapping of its format finds them.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     claims: Vec<(String, bool)>,
@@ -48,12 +48,12 @@ impl Claims {
         self.former_key = key;
     }
 
-    /// Whether older programs had a key for the item.
+    /// Returns whether older programs had a key for the item.
     pub(super) fn has_former_key(&self) -> bool {
         self.former_key.is_some()
     }
 
-    /// The claims of an item of a report with this scope as hashes; `raw` is the item.
+    /// Returns the claims of an item of a report with this scope as hashes; `raw` is the item.
     pub(super) fn into_key(self, scope: &str, item: &Record, raw: impl FnOnce() -> String) -> ItemKey {
         let digest = |text: &str| Digest::of(&[scope, text]);
         let mut claims: Vec<Claim> = self
@@ -79,18 +79,18 @@ impl Claims {
     }
 }
 
-/// A scope as it is stored.
+/// Returns a scope as it is stored.
 pub(super) fn scope_hash(scope: &str) -> String {
     Digest::of(&[scope]).to_text()
 }
 
-/// Whether a text that a scanner calls a fingerprint can be one.
+/// Returns whether a text that a scanner calls a fingerprint can be one.
 pub(super) fn can_identify(fingerprint: &str) -> bool {
     let text = fingerprint.trim().to_lowercase();
     !PLACEHOLDERS.contains(&text.as_str()) && !text.contains(char::is_whitespace)
 }
 
-/// Joins texts so that no other list of texts gives the same.
+/// Joins texts so that no other list of texts gives the same result.
 fn joined(name: &str, parts: &[Option<&str>]) -> String {
     let mut text = name.to_owned();
     for part in parts {
@@ -121,7 +121,7 @@ pub(super) struct ItemKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) digest: Digest,
-    /// Whether it also holds in other services, environments and repositories.
+    /// `true` if it also holds in other services, environments and repositories.
     pub(super) is_global: bool,
 }
 
@@ -130,7 +130,7 @@ pub(super) struct Claim {
 pub(super) struct Digest(u128);
 
 impl Digest {
-    /// The hash of a list of texts.
+    /// Returns the hash of a list of texts.
     pub(super) fn of(parts: &[&str]) -> Self {
         let parts: Vec<Option<&str>> = parts.iter().copied().map(Some).collect();
         let hash = blake3::hash(joined("", &parts).as_bytes());
@@ -139,7 +139,7 @@ impl Digest {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// As it is stored: 32 hexadecimal digits.
+    /// Returns the stored form: 32 hexadecimal digits.
     pub(super) fn to_text(self) -> String {
         format!("{:032x}", self.0)
     }
@@ -151,12 +151,12 @@ impl Digest {
 }
 
 impl ItemKey {
-    /// The claim of all facts together.
+    /// Returns the claim of all facts together.
     pub(super) fn whole(&self) -> Option<Digest> {
         self.claims.last().map(|claim| claim.digest)
     }
 
-    /// The identity as it is stored.
+    /// Returns the identity as it is stored.
     pub(super) fn to_identity(&self) -> Identity {
         Identity {
             scope: self.scope.to_text(),
@@ -165,7 +165,7 @@ impl ItemKey {
     }
 }
 
-/// What is affected, and in which place.
+/// Returns the affected component and its place.
 fn place_of(record: &Record) -> String {
     let package = &record.package;
     let mut parts: Vec<Option<String>> = [
@@ -181,7 +181,7 @@ fn place_of(record: &Record) -> String {
     joined("place", &parts)
 }
 
-/// The content by which the item of an older program's record is recognised. Those had no packages of code scanners.
+/// Returns the content by which the item of an older program's record is recognised. Older records had no packages of code scanners.
 pub(super) fn stored_place(record: &Record) -> Digest {
     let mut record = record.clone();
     if record.source == FindingSource::Sarif.as_str() {

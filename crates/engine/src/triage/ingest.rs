@@ -1,8 +1,7 @@
-//! Stores the items of a report as records, in batches with a transaction each. Ingesting the same report again changes
-//! nothing.
+//! Stores the items of a report as records, in batches with a transaction each. Ingesting the same report again changes nothing.
 //!
-//! All items are read twice: first for what identifies them, because a claim counts only if no other item of the report has it,
-//! then to be stored. The records of a large report would not fit into memory.
+//! All items are read twice: first for their identity, because a claim counts only if no other item of the report has it, then to be
+//! stored. The records of a large report would not fit into memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ use store::{Access, Project, ProjectTx, Store};
 /// killed.
 const BATCH_ITEMS: usize = 250;
 
-/// Where the records of a report are stored, and the options.
+/// The destination of a report's records, and the options.
 pub struct IngestRequest<'a> {
     /// The store that contains the project.
     pub store: &'a Store,
@@ -44,7 +43,7 @@ pub struct IngestRequest<'a> {
     pub repo: Option<String>,
     /// Size limits.
     pub settings: &'a config::Triage,
-    /// Whether to redact secrets.
+    /// `true` if secrets are redacted.
     pub redact: bool,
     /// Source of the time at which records are stored.
     pub clock: &'a dyn Clock,
@@ -73,13 +72,13 @@ pub struct IngestReport {
     pub record_ids: Vec<String>,
     /// The items that could not be read; the first `triage.listed_max`.
     pub error_details: Vec<ItemError>,
-    /// Findings that the report no longer has.
+    /// Findings that are no longer in the report.
     pub fixed: usize,
     /// Their ids; the first `triage.listed_max`.
     pub fixed_ids: Vec<String>,
     /// Records of older programs that were several findings.
     pub split: Vec<Split>,
-    /// What the caller should know of the report as a whole: that it is incomplete, that results were left out.
+    /// Warnings about the report as a whole: it is incomplete, or results were omitted.
     pub warnings: Vec<Warning>,
 }
 
@@ -162,7 +161,7 @@ fn require_not_cancelled(request: &IngestRequest<'_>) -> Result<(), Fault> {
     Err(Fault::new(ErrorCode::Cancelled, message).with_hint("Send the report again."))
 }
 
-/// Reads what identifies the items: for each that can be read, its position and its key.
+/// Reads the identity of the items: for each one that can be read, its position and its key.
 async fn read_keys(
     request: &IngestRequest<'_>,
     reader: &ReportReader,
@@ -203,7 +202,7 @@ pub(super) fn read_report(
     (items.len(), writes, read.errors)
 }
 
-/// What identifies the items of a batch, by position in it, and the items that could not be read.
+/// The keys of a batch of items, by position in it, and the items that could not be read.
 #[derive(Default)]
 struct BatchKeys {
     keys: Vec<(usize, ItemKey)>,
@@ -216,7 +215,7 @@ fn cleaner(settings: &config::Triage, redact: bool) -> Cleaner {
 }
 
 impl ReportReader {
-    /// The reader of a report, its items and the scopes that it has completely.
+    /// Creates the reader of a report, with its items and its complete scopes.
     fn new(
         request: &IngestRequest<'_>,
         report: Report,
@@ -231,7 +230,7 @@ impl ReportReader {
         (reader, items, complete_scopes)
     }
 
-    /// Service, environment and repository of items that name none.
+    /// Returns service, environment and repository of items that do not name any.
     fn related(&self) -> Related {
         let mut record = Record::default();
         self.meta.apply(&mut record, self.repo.as_deref());
@@ -254,7 +253,7 @@ impl ReportReader {
         batch
     }
 
-    /// The records of items that [`Self::read_keys`] could read, with these ids.
+    /// Returns the records of items that [`Self::read_keys`] could read, with these ids.
     fn read_writes(&self, items: Vec<(PendingItem, String)>) -> Vec<RecordWrite> {
         let write = |(item, id)| self.to_write(self.read_item(item, &mut 0)?, id);
         items.into_iter().filter_map(|item| write(item).ok()).collect()
@@ -292,7 +291,7 @@ impl ReportReader {
         };
         let mut normalised = normalise_item(value, context)?;
         if self.source == FindingSource::Sarif {
-            // They may come from the run, which was not cleaned, and their escapes may have hidden what is cleaned.
+            // These fields may come from the run, which was not cleaned, and their escapes may have hidden text from the cleaner.
             let cleaner = cleaner(&self.settings, self.redact);
             let mut of_paths = CleaningStats::default();
             for location in &mut normalised.record.locations {
@@ -322,7 +321,7 @@ async fn store_batch(
     Ok(())
 }
 
-/// Marks the findings that the report no longer has, and those records of older programs that none of its items is.
+/// Marks the findings that are no longer in the report, and the records of older programs that none of its items matches.
 async fn mark_fixed(
     request: &IngestRequest<'_>,
     (scopes, related): (&BTreeSet<String>, &Related),

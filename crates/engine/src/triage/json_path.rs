@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// The value at a dotted path. A key may itself contain dots, and a number is an index into a list, from 0.
+/// Returns the value at a dotted path. A key may itself contain dots, and a number is an index into a list, from 0.
 pub(super) fn value_at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = child(value, path) {
         return Some(found);
@@ -18,12 +18,12 @@ fn child<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     }
 }
 
-/// The first text, number or boolean at one of `paths`, as text; blank texts are skipped.
+/// Returns the first text, number or boolean at one of `paths`, as text; blank texts are skipped.
 pub(super) fn text_at(value: &Value, paths: &[&str]) -> Option<String> {
     paths.iter().find_map(|path| scalar_text(value_at(value, path)?))
 }
 
-/// A text, number or boolean as text; `None` if it is blank or of another type.
+/// Returns a text, number or boolean as text; `None` if it is blank or of another type.
 pub(super) fn scalar_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
@@ -33,13 +33,13 @@ pub(super) fn scalar_text(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The first number at one of `paths`, also if written as text.
+/// Returns the first number at one of `paths`, also if written as text.
 pub(super) fn number_at(value: &Value, paths: &[&str]) -> Option<f64> {
     let parse = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     paths.iter().find_map(|path| parse(value_at(value, path)?)).filter(|number| number.is_finite())
 }
 
-/// The first boolean at one of `paths`, also if written as `yes`, `no` or a number.
+/// Returns the first boolean at one of `paths`, also if written as `yes`, `no` or a number.
 pub(super) fn bool_at(value: &Value, paths: &[&str]) -> Option<bool> {
     let parse = |value: &Value| match value {
         Value::Bool(truth) => Some(*truth),
@@ -54,8 +54,8 @@ pub(super) fn bool_at(value: &Value, paths: &[&str]) -> Option<bool> {
     paths.iter().find_map(|path| parse(value_at(value, path)?))
 }
 
-/// The texts at the first of `paths` that has any: a list of texts, a list of objects with one of `keys`, or one text
-/// split at `separators`.
+/// Returns the texts at the first of `paths` that has any: a list of texts, a list of objects with one of `keys`, or one text split at
+/// `separators`.
 pub(super) fn texts_at(value: &Value, paths: &[&str], keys: &[&str], separators: &[char]) -> Vec<String> {
     let split = |value: &Value| -> Vec<String> {
         let mut found: Vec<String> = match value {

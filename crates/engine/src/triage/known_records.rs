@@ -1,4 +1,4 @@
-//! Finds out which records of the store a report is about, and gives ids to what is new.
+//! Finds the stored records that a report is about, and assigns ids to new ones.
 
 use super::identity::{Digest, ItemKey, stored_place};
 use super::matching::{Candidate, NewIds, SplitRecord, match_items};
@@ -7,9 +7,9 @@ use contract::Fault;
 use store::triage::{self, KnownFinding};
 use store::{Access, Project, ProjectTx, Store};
 
-/// Items whose records are looked for at once.
+/// The number of items whose records are looked up at once.
 const LOOKUP_ITEMS: usize = 500;
-/// How often other ids are tried for new records whose ids others have. Each try skips all ids that were met.
+/// The most attempts to find free ids for new records. Each attempt skips all ids found to be taken.
 const TRIES_MAX: usize = 50;
 
 /// The records of a report's items.
@@ -19,7 +19,7 @@ pub(super) struct Recognised {
     pub(super) splits: Vec<SplitRecord>,
 }
 
-/// Finds the record of each item whose position and key `keys` are.
+/// Finds the record of each item; `keys` are the positions and keys of the items.
 pub(super) async fn recognise(
     store: &Store,
     project: &Project,

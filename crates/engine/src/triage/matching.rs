@@ -1,8 +1,8 @@
 //! Finds the stored record of each item of a report.
 //!
-//! An item with all facts of a record is that record, as often as there are both. Of the others, the strongest claim decides
-//! that only one item of the report and only one record has. A claim that several share identifies nothing, and the next one is
-//! tried. Last, records of older programs are recognised by the id that those gave the item.
+//! An item with all facts of a record is that record, as often as both occur. For the others, the strongest claim decides that only one
+//! item of the report and only one record has. A claim that several share identifies nothing, and the next one is tried. Last, records of
+//! older programs are recognised by the id that those programs assigned to the item.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,7 +10,7 @@ use super::identity::{Digest, ItemKey};
 use super::record::record_id;
 use store::triage::Related;
 
-/// A claim that more records share is not worth a look at each.
+/// If more records share a claim, checking each of them is not worth it.
 const SHARED_MAX: usize = 64;
 
 /// A stored record.
@@ -26,14 +26,14 @@ pub(super) struct Candidate {
     pub(super) is_decided: bool,
 }
 
-/// A record of an older program that stands for several items of the report.
+/// A record of an older program that represents several items of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SplitRecord {
     pub(super) id: String,
     /// Positions of the items.
     pub(super) items: Vec<usize>,
     pub(super) is_decided: bool,
-    /// Whether one of the items is what the record says, and keeps it.
+    /// `true` if one of the items has the content of the record, and keeps it.
     pub(super) is_kept: bool,
 }
 
@@ -71,7 +71,7 @@ impl Matching<'_> {
         self.taken[candidate] = true;
     }
 
-    /// Matches the first, second … item with the same facts to the record that was made of it, so that a report that is sent again
+    /// Matches the first, second … item with the same facts to the record that was made of it, so that ingesting the same report again
     /// changes nothing.
     fn by_occurrence(&mut self) {
         let by_id: HashMap<&str, usize> =
@@ -91,8 +91,8 @@ impl Matching<'_> {
         }
     }
 
-    /// Matches items to records with the same facts: first where service, environment and repository are the same, then where one of
-    /// both does not say them.
+    /// Matches items to records with the same facts: first those with the same service, environment and repository, then those where one of
+    /// the two does not specify them.
     fn by_all_facts(&mut self) {
         let mut queues: HashMap<(Digest, &Related), VecDeque<usize>> = HashMap::new();
         for (at, candidate) in self.candidates.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Matching<'_> {
         }
     }
 
-    /// Matches items to records by the claims that only one of both has.
+    /// Matches items to records by the claims that exactly one item and one record have.
     fn by_claims(&mut self) {
         let mut in_report: HashMap<Digest, usize> = HashMap::new();
         for claim in self.items.iter().flat_map(|item| &item.claims) {
@@ -161,7 +161,7 @@ impl Matching<'_> {
         }
     }
 
-    /// The one of `holders` that the item can be; `None` if it was found already, or if there are several.
+    /// Returns the only one of `holders` that the item can be; `None` if it was found already, or if there are several.
     fn only_holder(&self, key: &ItemKey, is_global: bool, holders: &[usize]) -> Option<usize> {
         let one = |fits: &dyn Fn(&Related) -> bool| {
             let mut fitting = holders.iter().copied().filter(|at| fits(&self.candidates[*at].related));
@@ -172,8 +172,8 @@ impl Matching<'_> {
         (!self.taken[holder]).then_some(holder)
     }
 
-    /// Matches items to records of older programs. A record that was several items at once stays with the one whose content it
-    /// has, if there is one.
+    /// Matches items to records of older programs. A record that represented several items stays with the one that has its content, if
+    /// there is one.
     fn by_former_ids(&mut self) -> Vec<SplitRecord> {
         let mut by_former_id: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, item) in self.items.iter().enumerate() {
@@ -200,14 +200,14 @@ impl Matching<'_> {
     }
 }
 
-/// Whether two findings can be of the same service, environment and repository: equal, or not said.
+/// Returns whether two findings can be of the same service, environment and repository: equal, or not specified.
 fn are_compatible(one: &Related, other: &Related) -> bool {
     let fits =
         |one: &Option<String>, other: &Option<String>| one.is_none() || other.is_none() || one == other;
     fits(&one.service, &other.service) && fits(&one.env, &other.env) && fits(&one.repo, &other.repo)
 }
 
-/// The id of the record that is made of the item that is the `number`th with these facts.
+/// Returns the id of the record that is made of the item that is the `number`th with these facts.
 fn occurrence_id(whole: Digest, number: u32) -> String {
     record_id("finding", &format!("{}#{number}", whole.to_text()))
 }
@@ -220,12 +220,12 @@ pub(super) struct NewIds {
 }
 
 impl NewIds {
-    /// Does not give out `ids`.
+    /// Reserves `ids`, which are then not assigned.
     pub(super) fn reserve(&mut self, ids: impl IntoIterator<Item = String>) {
         self.used.extend(ids);
     }
 
-    /// The next free id for a finding with these facts.
+    /// Returns the next free id for a finding with these facts.
     pub(super) fn next_id(&mut self, whole: Digest) -> String {
         let number = self.next.entry(whole).or_insert(0);
         loop {

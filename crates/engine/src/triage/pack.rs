@@ -16,7 +16,7 @@ use store::{Access, Project, ProjectTx, Store};
 pub struct ContextPack {
     /// The finding's id.
     pub record_id: String,
-    /// When the pack was generated, UTC.
+    /// Time at which the pack was generated, UTC.
     pub generated_at: String,
     /// The finding.
     pub finding: StoredRecord,

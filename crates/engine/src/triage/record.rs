@@ -41,7 +41,7 @@ pub struct Record {
     /// The affected asset.
     #[serde(skip_serializing_if = "Asset::is_empty")]
     pub asset: Asset,
-    /// Who can reach the vulnerability.
+    /// Access to the vulnerability.
     #[serde(skip_serializing_if = "Exposure::is_empty")]
     pub exposure: Exposure,
     /// Locations in code, from code scanners.
@@ -172,11 +172,11 @@ impl Asset {
     }
 }
 
-/// Who can reach the vulnerability, and the possible damage.
+/// Access to the vulnerability, and the possible damage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Exposure {
-    /// Whether it is reachable from the internet.
+    /// `true` if it is reachable from the internet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internet_exposed: Option<bool>,
     /// Public URL or path.
@@ -224,16 +224,16 @@ pub struct Decision {
     pub finding_record_id: String,
     /// fix, accept, defer, `false_positive` or `not_affected`.
     pub status: String,
-    /// Why it was made.
+    /// Reason for the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
     /// Machine-readable reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub justification_codes: Vec<String>,
-    /// Who made it.
+    /// Author of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
-    /// When it expires, UTC.
+    /// Time of expiry, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// Links or files that support it.
@@ -308,7 +308,7 @@ impl StoredRecord {
 }
 
 impl Record {
-    /// The keys by which decisions are related to findings, in lower case.
+    /// Returns the keys by which decisions are related to findings, in lower case.
     pub(super) fn related(&self) -> Related {
         let lower_case = |text: &Option<String>| text.as_ref().map(|text| text.to_lowercase());
         let vuln = self.vuln.cve.clone().or_else(|| self.vuln.vuln_id.clone());
@@ -321,7 +321,7 @@ impl Record {
         }
     }
 
-    /// Service, environment and repository of [`Self::related`].
+    /// Returns service, environment and repository of [`Self::related`].
     pub(super) fn place_names(&self) -> Related {
         Related { vuln: None, package: None, ..self.related() }
     }
@@ -360,26 +360,26 @@ impl Record {
     }
 }
 
-/// The id of the record with this stable key in this source.
+/// Returns the id of the record with this stable key in this source.
 pub(super) fn record_id(source: &str, key: &str) -> String {
     let mut hex = blake3::hash(format!("{source}:{key}").as_bytes()).to_hex().to_string();
     hex.truncate(ID_DIGITS);
     hex
 }
 
-/// Whether a text is a well-formed record id.
+/// Returns whether a text is a well-formed record id.
 #[must_use]
 pub fn is_record_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// The path of a record's document under [`RECORDS_ROOT`](super::RECORDS_ROOT).
+/// Returns the path of a record's document under [`RECORDS_ROOT`](super::RECORDS_ROOT).
 #[must_use]
 pub fn record_path(id: &str) -> String {
     format!("{RECORDS_FOLDER}{id}.md")
 }
 
-/// The id of the record at a path.
+/// Returns the id of the record at a path.
 pub(super) fn id_of_path(path: &str) -> Option<&str> {
     path.strip_prefix(RECORDS_FOLDER)?.strip_suffix(".md").filter(|id| is_record_id(id))
 }
@@ -397,7 +397,7 @@ const EXPOSURE_FIELDS: &[&str] =
     &["internetexposed", "publicendpoint", "datasensitivity", "businesscriticality", "compensatingcontrols"];
 
 impl ParsedMeta {
-    /// The argument as the caller sent it.
+    /// Creates the argument from the object that the caller sent.
     #[must_use]
     pub fn new(meta: Map<String, Value>) -> Self {
         Self(Value::Object(meta))

@@ -25,7 +25,7 @@ pub static RECORDS: RecordSource = RecordSource {
 struct RecordDocuments<'a> {
     store: &'a Store,
     project: &'a Project,
-    /// That time, milliseconds since the epoch: decides which decisions have expired.
+    /// Time of the snapshot, milliseconds since the epoch: decides which decisions have expired.
     now_ms: i64,
 }
 
@@ -60,7 +60,7 @@ pub async fn provision_tables(store: &Store, project: &Project) -> Result<(), Fa
     store::provision_module(store, project, &TRIAGE).await
 }
 
-/// Whether the project has records.
+/// Returns whether the project has records.
 ///
 /// # Errors
 /// Storage faults.
@@ -119,7 +119,7 @@ pub async fn load_finding(
     }
 }
 
-/// The document at a path that [`record_path`] built; `None` if there is no such record.
+/// Returns the document at a path that [`record_path`] built; `None` if there is no such record.
 async fn document_at(
     store: &Store,
     project: &Project,

@@ -8,7 +8,7 @@ use super::record::StoredRecord;
 use crate::indexing;
 use contract::{escaped, escaped_line};
 
-/// Fields without pairs: long texts, by which nobody filters, and `meta`, which is added separately.
+/// Fields without pairs: long texts, which are not useful filters, and `meta`, which is added separately.
 const UNPAIRED_FIELDS: &[&str] = &["parseWarnings", "raw", "meta"];
 /// Fields of the vulnerability without pairs.
 const UNPAIRED_VULN_FIELDS: &[&str] = &["title", "description", "references"];
@@ -23,8 +23,8 @@ const SHORT_NAMES: &[(&str, [&str; 2])] = &[
     ("assetId", ["asset", "assetId"]),
 ];
 
-/// The record's fields as `key=value` with dotted keys. Fields of `meta` also have a key without the prefix `meta.`,
-/// unless the record has a field of that name.
+/// Returns the record's fields as `key=value` with dotted keys. Fields of `meta` also have a key without the prefix `meta.`, unless the
+/// record has a field of that name.
 pub(super) fn metadata_pairs(stored: &StoredRecord) -> Vec<String> {
     let mut fields = match serde_json::to_value(stored) {
         Ok(Value::Object(fields)) => fields,
@@ -50,8 +50,8 @@ pub(super) fn metadata_pairs(stored: &StoredRecord) -> Vec<String> {
     indexing::metadata_pairs(&Value::Object(fields))
 }
 
-/// The record as Markdown. Values cannot forge structure or hide text: invisible characters are escaped, and lines that
-/// look like markup are indented.
+/// Returns the record as Markdown. Values cannot forge structure or hide text: invisible characters are escaped, and lines that look like
+/// markup are indented.
 pub(super) fn record_markdown(stored: &StoredRecord) -> String {
     let record = &stored.record;
     let mut page = MarkdownPage(format!("{}\n", headline(stored)));
@@ -151,7 +151,7 @@ fn add_decision_section(page: &mut MarkdownPage, stored: &StoredRecord) {
     });
 }
 
-/// `# Finding open CVE-2024-0001 (lodash@4.17.20) [api / prod] [high]`
+/// Renders `# Finding open CVE-2024-0001 (lodash@4.17.20) [api / prod] [high]`.
 fn headline(stored: &StoredRecord) -> String {
     let record = &stored.record;
     let kind = if stored.record_type == "decision" { "Decision" } else { "Finding" };

@@ -14,32 +14,32 @@ use super::source::FindingSource;
 use super::split::{self, ItemSpan, ReportShape, split_items};
 use contract::{ErrorCode, Fault, Warning};
 
-/// Kinds of SARIF results that are no problems.
+/// Kinds of SARIF results that are not problems.
 const NO_PROBLEMS: &[&str] = &["pass", "notApplicable", "informational"];
 
 /// A report whose format was checked.
 pub struct Report {
-    /// In UTF-8.
+    /// The report in UTF-8.
     pub(super) text: Arc<Vec<u8>>,
     pub(super) source: FindingSource,
     pub(super) items: Vec<PendingItem>,
-    /// The scopes of which the report has all findings, so that others are fixed.
+    /// The scopes whose findings are all in the report, so that missing ones are fixed.
     pub(super) complete_scopes: BTreeSet<String>,
     /// The fields that say that something was not scanned.
     gaps: BTreeSet<&'static str>,
     left_out: LeftOut,
 }
 
-/// Numbers of SARIF results that are no findings.
+/// Numbers of SARIF results that are not findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct LeftOut {
-    /// Their kind says that there is no problem.
+    /// Results whose kind says that there is no problem.
     no_problem: usize,
-    /// Somebody decided in the tool that they do not count.
+    /// Results that were suppressed in the tool.
     suppressed: usize,
 }
 
-/// An item that was not read yet.
+/// An item that has not been read yet.
 #[derive(Clone)]
 pub(super) struct PendingItem {
     /// Its position in the list, or its line, from 0.
@@ -47,7 +47,7 @@ pub(super) struct PendingItem {
     pub(super) bytes: Range<usize>,
     /// For a SARIF result: the run that reported it.
     pub(super) run: Option<Arc<SarifRun>>,
-    /// For an item of a scanner's own format: what is around it.
+    /// For an item of a scanner's own format: the object around it.
     pub(super) parent: Option<Arc<ItemParent>>,
     /// An error that was found while the report was split.
     pub(super) defect: Option<&'static str>,
@@ -70,7 +70,7 @@ impl Report {
         Ok(report)
     }
 
-    /// What the caller should know of the report as a whole.
+    /// Returns the warnings about the report as a whole.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if !self.gaps.is_empty() {
@@ -126,7 +126,7 @@ impl Report {
         };
         let is_cut = shape != ReportShape::Lines && !split::is_closed(&text, split::root_start(&text));
         if is_cut && items.last().is_some_and(|last| split::is_closed(&text, last.bytes.start)) {
-            // No item is broken, so nothing else would say that items are missing.
+            // No item is broken, so nothing else would report that items are missing.
             let (index, end) = (items.len() + left_out.count(), text.len());
             let defect = Some("the report ends here, before it is complete");
             items.push(PendingItem { index, bytes: end..end, run: None, parent: None, defect });
@@ -141,7 +141,7 @@ impl LeftOut {
     }
 }
 
-/// The results of all runs of a SARIF log, whose indexes continue over all runs, and the scopes that the log has completely.
+/// The results of all runs of a SARIF log, whose indexes continue over all runs, and the complete scopes of the log.
 #[derive(Default)]
 struct SarifResults<'a> {
     text: &'a [u8],
@@ -160,7 +160,7 @@ impl<'a> SarifResults<'a> {
             let more = split::value_end(text, span.bytes.start)..span.bytes.end;
             results.add_item(span.bytes);
             if is_object && !more.is_empty() {
-                // A line with two logs, of which the second would be lost.
+                // A line with two logs; the second one would be lost.
                 results.push(more, None, Some("there is more text in this line than one value"));
             }
         }
@@ -172,7 +172,7 @@ impl<'a> SarifResults<'a> {
         self.items.push(PendingItem { index, bytes, run, parent: None, defect });
     }
 
-    /// Adds a result, unless it is no finding.
+    /// Adds a result, unless it is not a finding.
     fn add_result(&mut self, bytes: Range<usize>, run: Option<Arc<SarifRun>>) {
         let text = self.text;
         let fields = split::fields(text, bytes.start);
@@ -228,7 +228,7 @@ impl<'a> SarifResults<'a> {
             } else if value_of("tool").is_none() {
                 self.push(run, None, Some("it is neither a run nor a result"));
             }
-            // A run without results did not look for any, and has nothing to add.
+            // A run without results did not look for any, so it adds nothing.
             return;
         };
         let read = |name: &str| serde_json::from_slice::<Value>(&text[value_of(name)?.clone()]).ok();
@@ -261,7 +261,7 @@ impl<'a> SarifResults<'a> {
 mod tests {
     use super::*;
 
-    /// The defects of the items, by position.
+    /// Returns the defects of the items, by position.
     fn defects(text: &str, source: FindingSource) -> Vec<Option<&'static str>> {
         let report = Report::split(text.as_bytes().to_vec(), source);
         assert!(report.items.iter().enumerate().all(|(at, item)| item.index == at), "{text}");

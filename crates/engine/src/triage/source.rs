@@ -40,7 +40,7 @@ pub enum FindingSource {
 }
 
 impl FindingSource {
-    /// Its name in the database and in answers.
+    /// Returns the name of the source in the database and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -48,22 +48,22 @@ pub fn split_items(text: &[u8]) -> (ReportShape, Vec<ItemSpan>) {
     }
 }
 
-/// The text without its byte order mark.
+/// Returns the text without its byte order mark.
 pub(super) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// The start of the first value; the end of the text if it is blank.
+/// Returns the start of the first value; the end of the text if it is blank.
 pub(super) fn root_start(text: &[u8]) -> usize {
     skip_whitespace(text, text.len() - without_mark(text).len())
 }
 
-/// Whether the value that begins at `at` ends in the text.
+/// Returns whether the value that begins at `at` ends in the text.
 pub(super) fn is_closed(text: &[u8], at: usize) -> bool {
     closing_end(text, at).is_some()
 }
 
-/// The end of the array or object with which a text begins, if there is more text after it.
+/// Returns the end of the array or object with which a text begins, if there is more text after it.
 pub(super) fn end_before_more(text: &[u8]) -> Option<usize> {
     let at = root_start(text);
     let end = closing_end(text, at).filter(|_| matches!(text[at], b'[' | b'{'))?;
@@ -82,12 +82,12 @@ fn skip_whitespace(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the value that begins at `at`; the end of the text if the value is never closed.
+/// Returns the end of the value that begins at `at`; the end of the text if the value is never closed.
 pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     closing_end(text, at).unwrap_or(text.len())
 }
 
-/// The end of the value that begins at `at`; `None` if it is never closed.
+/// Returns the end of the value that begins at `at`; `None` if it is never closed.
 fn closing_end(text: &[u8], at: usize) -> Option<usize> {
     let (mut depth, mut at) = (0usize, at);
     while let Some(byte) = text.get(at) {
@@ -108,7 +108,7 @@ fn closing_end(text: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// The end of the string that begins at `at`.
+/// Returns the end of the string that begins at `at`.
 fn string_end(text: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(byte) = text.get(at) {
@@ -122,7 +122,7 @@ fn string_end(text: &[u8], at: usize) -> usize {
     text.len()
 }
 
-/// The elements of the array that begins at `at`.
+/// Returns the elements of the array that begins at `at`.
 pub(super) fn array_elements(text: &[u8], at: usize) -> Vec<ItemSpan> {
     let mut items = Vec::new();
     let mut at = skip_whitespace(text, at + 1);
@@ -141,8 +141,8 @@ pub(super) fn array_elements(text: &[u8], at: usize) -> Vec<ItemSpan> {
     items
 }
 
-/// The start of the list in the object at `at`, if the object is an envelope around a list: a field of [`LIST_FIELDS`],
-/// else the first field that is a list of objects, unless the object itself is a finding.
+/// Returns the start of the list in the object at `at`, if the object is an envelope around a list: a field of [`LIST_FIELDS`], otherwise
+/// the first field that is a list of objects, unless the object itself is a finding.
 fn list_in_envelope(text: &[u8], at: usize) -> Option<usize> {
     let fields = object_fields(text, at);
     let is_list = |value: usize| text.get(value) == Some(&b'[');
@@ -167,29 +167,29 @@ const FINDING_FIELDS: &[&str] = &[
     "title", "vuln", "package", "severity", "security_advisory", "securityAdvisory", "ruleId",
 ];
 
-/// Whether the value at `at` is an object with one of these fields. As in [`super::json_path`], the name `a.b` means the
-/// field `b` of `a`, so it also counts as `a`.
+/// Returns whether the value at `at` is an object with one of these fields. As in [`super::json_path`], the name `a.b` means the field `b`
+/// of `a`, so it also counts as `a`.
 pub(super) fn has_field(text: &[u8], at: usize, names: &[&str]) -> bool {
     let first_part = |name: &Range<usize>| text[name.clone()].split(|byte| *byte == b'.').next();
     let is_wanted = |part: &[u8]| names.iter().any(|name| name.as_bytes() == part);
     object_fields(text, at).iter().any(|(name, _)| first_part(name).is_some_and(is_wanted))
 }
 
-/// The value of a field of the object at `at`; `None` if it is missing or no object is there.
+/// Returns the value of a field of the object at `at`; `None` if it is missing or no object is there.
 pub(super) fn object_field(text: &[u8], at: usize, name: &str) -> Option<Range<usize>> {
     let found =
         object_fields(text, at).into_iter().find(|(field, _)| &text[field.clone()] == name.as_bytes());
     found.map(|(_, value)| value..value_end(text, value))
 }
 
-/// The fields of the object at `at`: names without quotes, and the bytes of their values. Empty if no object is there.
+/// Returns the fields of the object at `at`: names without quotes, and the bytes of their values. Empty if no object is there.
 pub(super) fn fields(text: &[u8], at: usize) -> Vec<(&[u8], Range<usize>)> {
     let fields = object_fields(text, at).into_iter();
     fields.map(|(name, value)| (&text[name], value..value_end(text, value))).collect()
 }
 
-/// The fields of the object at `at`: the range of each name, without quotes, and the start of its value. Empty if no
-/// object is there.
+/// Returns the fields of the object at `at`: the range of each name, without quotes, and the start of its value. Empty if no object is
+/// there.
 fn object_fields(text: &[u8], at: usize) -> Vec<(Range<usize>, usize)> {
     let mut fields = Vec::new();
     if text.get(at) != Some(&b'{') {

@@ -1,7 +1,7 @@
 //! The audit log: writes every call of a server, and who signs in or is refused, to an append-only table, asynchronously.
 //!
-//! Answers do not wait for it. Entries are queued; if the database is unavailable until the bounded queue is full, entries are lost,
-//! which [`super::Writers`] says.
+//! Answers do not wait for it. Entries are queued; if the database is unavailable until the bounded queue is full, entries are lost, as
+//! [`super::Writers`] reports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use store::audit::{self, AuditEntry};
 const QUEUE_CAPACITY: usize = 8192;
 /// Maximum number of entries in one INSERT.
 const BATCH_ENTRIES: usize = 256;
-/// How long an entry waits for others. One transaction for each entry would cost the database as much as a small search.
+/// The time that an entry waits for others. One transaction for each entry would cost the database as much as a small search.
 const BATCH_DELAY: Duration = Duration::from_millis(100);
 /// During shutdown: interval of checks whether calls are still running.
 const DRAIN_POLL: Duration = Duration::from_millis(50);
@@ -42,7 +42,7 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// Queues an entry. Drops it if entries are not written at all; one that is lost, for example because the queue is full, is counted.
+    /// Queues an entry. Drops it if entries are not written at all; lost entries, for example because the queue is full, are counted.
     pub fn record(&self, app: &App, entry: AuditEntry) {
         if self.writing.load(Ordering::Acquire) && self.sender.try_send(entry).is_err() {
             app.writers.audit.lost(app, 1);
@@ -50,11 +50,11 @@ impl Audit {
     }
 }
 
-/// Something that is audited although it is no call: a sign-in, a refused credential, a webhook.
+/// Something that is audited although it is not a call: a sign-in, a refused credential, a webhook.
 pub struct Entrance<'a> {
-    /// Id of the principal; `nobody` if that is not known.
+    /// Id of the principal; `nobody` if it is unknown.
     pub principal: &'a str,
-    /// Who it is, or claims to be, and from where.
+    /// Name, or claimed name, of the principal, and its address.
     pub name: String,
     /// `sign-in`, `credential` or `webhook`, in place of a tool.
     pub action: &'static str,

@@ -11,7 +11,7 @@ use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
 use upkeep::retention::{CleanRequest, ProjectUpkeep, RemovalReport};
 
-/// What the job is about in the queue, whoever asks for it.
+/// Subject of the job in the queue; the same for every caller, so that calls share the job.
 const SUBJECT: &str = "clean_artifacts";
 
 /// The repositories to remove from a project, with the files that were derived from them.

@@ -11,7 +11,7 @@ use contract::config::{self, Enabled, Layout};
 use languages::Dictionary;
 use upkeep::install::dictionaries::{CATALOG, dictionaries_folder, load_dictionary};
 
-/// Tells versions of the catalog file apart: each change renames a new file into its place.
+/// Distinguishes versions of the catalog file: each change renames a new file into its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CatalogVersion {
     inode: u64,

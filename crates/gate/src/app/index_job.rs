@@ -314,8 +314,8 @@ pub async fn enqueue_if_due(
         .await
 }
 
-/// Completes an enqueued run that no call waits for: runs it here if it is free, else waits for the process that runs it. When
-/// this process shuts down, the run goes back to the queue. It executes in its turn, which others have while it waits.
+/// Completes an enqueued run that no call waits for: runs it here if it is free, else waits for the process that runs it. When this process
+/// shuts down, the run goes back to the queue. It executes in its turn, and gives the turn to others while it waits.
 ///
 /// # Errors
 /// The run's own fault; storage faults.
@@ -365,7 +365,7 @@ fn execute_as(
     })
 }
 
-/// The permission with which a job executes, so that not too many do.
+/// The permission with which a job executes; it limits how many do.
 enum Admitted {
     /// The slot of the call that requested it.
     Slot(CallSlot),

@@ -12,7 +12,7 @@ use instructions::import::ImportMode;
 use store::{DecidedBy, Project};
 use tenancy::{AllowedRoots, Principal, RepositoryRoot};
 
-/// Who the change log says imported a folder that changed.
+/// The author that the change log names for the import of a changed folder.
 const WATCHER: &str = "folder";
 
 /// The folder that is bound to a project.
@@ -100,8 +100,8 @@ pub fn rules(app: &App) -> Rules {
     }
 }
 
-/// Imports each bound folder now and when its files change, until the process shuts down. `instructions.mutation` does not
-/// matter: it is about callers, and this is what the operator asked for. A read-only server imports nothing.
+/// Imports each bound folder now and when its files change, until the process shuts down. `instructions.mutation` does not matter: it
+/// restricts callers, and the operator asked for this import. A read-only server imports nothing.
 pub(super) async fn watch_folders(app: Arc<App>) {
     let settings = &app.config.instructions;
     if !settings.enabled || !settings.watch || settings.folders.is_empty() {
@@ -135,7 +135,7 @@ fn checked(app: &App, folder: &InstructionFolder) -> Result<(ProjectId, Reposito
     Ok((id, root))
 }
 
-/// Imports a folder; what is wrong with it is logged, and tried again when a file changes.
+/// Imports a folder; faults are logged, and the import is tried again when a file changes.
 async fn import_once(app: &Arc<App>, folder: &InstructionFolder) -> RunOutcome {
     match import_changed(app, folder).await {
         Ok(()) => RunOutcome::Done,

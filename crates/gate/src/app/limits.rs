@@ -130,7 +130,7 @@ impl PrincipalCalls {
     }
 }
 
-/// The address, or the network that one client has with IPv6: it may choose any address of it.
+/// Returns the address or, with IPv6, the network of a client, which may choose any address of it.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(retry_after_ms, 60_250);
         let later = now + Duration::from_millis(retry_after_ms);
         assert!(limits.admit(&one, later - Duration::from_millis(1)).is_err());
-        assert!(limits.admit(&one, later).is_ok(), "the time that it was told");
+        assert!(limits.admit(&one, later).is_ok(), "the time that the refusal named");
         assert!(limits.admit(&two, now).is_ok(), "another key is not held up");
         assert_eq!((0..4).filter(|_| limits.admit(&wide, now).is_ok()).count(), 3, "its own limit counts");
         assert!((0..9).all(|_| limits.admit(&Principal::local(), now).is_ok()));
@@ -210,8 +210,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the schedule: no window has more calls than the limit, and a refused caller is admitted after the wait that
-        /// it was told.
+        /// Whatever the schedule: no window has more calls than the limit, and a refused caller is admitted after the wait that the refusal
+        /// named.
         #[test]
         fn no_window_has_more_than_the_limit(
             limit in 1_u32..80,
@@ -228,7 +228,7 @@ mod tests {
                         prop_assert!(wait > Duration::ZERO && wait <= WINDOW + SLOT);
                         if patient {
                             at += wait;
-                            prop_assert!(calls.admit(limit, at).is_ok(), "as it was told");
+                            prop_assert!(calls.admit(limit, at).is_ok(), "after the wait that the refusal named");
                             admitted.push(at);
                         }
                     }

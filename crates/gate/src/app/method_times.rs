@@ -9,7 +9,7 @@ const PROJECTS_MAX: usize = 10_000;
 /// Calls of one method.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CallTimes {
-    /// How many.
+    /// Number of calls.
     pub count: u64,
     /// Their durations in milliseconds, added up.
     pub total_ms: f64,

@@ -88,7 +88,7 @@ impl App {
         }
     }
 
-    /// Whether the name refers to the configured model.
+    /// Returns `true` if the name refers to the configured model.
     fn is_configured(&self, name: &ModelName) -> bool {
         if let Some(embedder) = self.embedder.get() {
             return name.matches(&embedder.model().id, &embedder.model().variant);

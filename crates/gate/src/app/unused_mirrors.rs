@@ -42,8 +42,8 @@ pub(super) async fn collect_regularly(app: &Arc<App>) {
     }
 }
 
-/// The mirrors that neither a repository of any project nor a site of launch runs has needed for a day. What a run wrote for a site is in the
-/// mirror of the site alone.
+/// The mirrors that neither a repository of any project nor a site of launch runs has needed for a day. The output of a run for a site is
+/// only in the mirror of the site.
 ///
 /// # Errors
 /// Storage faults. A project that cannot be read is one of them, because it may use any mirror.

@@ -39,8 +39,8 @@ pub(super) async fn write(app: &App) -> bool {
     app.usage.is_empty() || flush(app, None).await.is_ok()
 }
 
-/// Writes the pending uses of a project, or of all; returns how many entries they are about. What could not be written is said by
-/// [`super::Writers`].
+/// Writes the pending uses of a project, or of all; returns how many entries they are about. [`super::Writers`] reports what could not be
+/// written.
 ///
 /// # Errors
 /// Storage faults; what could not be written stays pending.

@@ -20,8 +20,8 @@ pub struct JobKind {
     pub name: &'static str,
     /// The lane of a job, from its subject. Of the jobs in one project and lane, one runs at a time.
     pub lane: fn(&str) -> String,
-    /// How many of these jobs of one project a process executes at a time. It can execute one more, so that another project's job need
-    /// not wait for them.
+    /// The number of these jobs that a process executes at a time for one project. It can execute one more, so that another project's job
+    /// need not wait for them.
     pub parallel: fn(&Config) -> usize,
     /// Executes a claimed job; `None` if only the call that requested it may.
     pub execute: Option<Execute>,
@@ -43,8 +43,8 @@ impl JobKind {
     }
 }
 
-/// What executes a job, as a task of its own: its futures are deep, and so begin on an empty stack. If the returned future is
-/// dropped, the task ends at its next step, and its open transaction is rolled back.
+/// Executes a job as a task of its own: its futures are deep, and so begin on an empty stack. If the returned future is dropped, the task
+/// ends at its next step, and its open transaction is rolled back.
 pub fn as_own_task<F>(work: F) -> BoxFuture<'static, Result<Value, Fault>>
 where
     F: Future<Output = Result<Value, Fault>> + Send + 'static,
@@ -74,7 +74,7 @@ pub async fn run_worker_loops(app: Arc<App>, kinds: &[&'static JobKind]) {
     futures::future::join_all(loops).await;
 }
 
-/// What the loops of one kind share.
+/// State shared by the loops of one kind.
 struct Work {
     kind: &'static str,
     execute: Execute,
@@ -84,7 +84,7 @@ struct Work {
 }
 
 impl Work {
-    /// None if no process executes the kind by itself.
+    /// `None` if no process takes up jobs of the kind on its own.
     fn of(kind: &JobKind, app: &App) -> Option<Self> {
         let share = (kind.parallel)(&app.config);
         let execute = kind.execute.filter(|_| share > 0)?;

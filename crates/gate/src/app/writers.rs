@@ -1,7 +1,7 @@
-//! Background writers: what keeps one bad entry, or a database that is away, from stopping them silently.
+//! Background writers, which neither one bad entry nor an unavailable database stops silently.
 //!
-//! An entry that the database refuses is dropped with a warning, and the others are written. What was lost, and for how long a writer has
-//! been unable to write, is said by metrics, by readiness, and in the table that `doctor` reads.
+//! An entry that the database refuses is dropped with a warning, and the others are written. Metrics, readiness and the table that `doctor`
+//! reads report losses, and for how long a writer has been unable to write.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use store::{EntryTable, write_entries};
 
 /// Interval of retries while the database does not take entries.
 const RETRY: Duration = Duration::from_secs(2);
-/// A server is not ready if one of its writers has been unable to write for so long.
+/// A server is not ready if one of its writers has been unable to write for this long.
 const BEHIND_MAX: Duration = Duration::from_secs(30);
 /// Interval of notes of one writer.
 const NOTE_INTERVAL: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ impl Default for Writers {
 }
 
 impl Writers {
-    /// Why a writer has been behind for too long, if one has.
+    /// Returns the reason why a writer has been behind for too long, if one has.
     #[must_use]
     pub fn behind(&self, now: Instant) -> Option<String> {
         [&self.audit, &self.usage].into_iter().find_map(|writer| writer.behind(now))
@@ -57,7 +57,7 @@ struct WriterState {
     problem: String,
     /// Entries that were lost and are not noted yet.
     lost: u64,
-    /// Whether the last note said that nothing can be written.
+    /// `true` if the last note said that nothing can be written.
     noted_failing: bool,
     noted_at: Option<Instant>,
 }
@@ -67,7 +67,7 @@ impl Writer {
         Self { name, metric, state: Mutex::default() }
     }
 
-    /// Writes entries once, and removes those that are done with: written, or refused for good. False if some are left.
+    /// Writes entries once, and removes the finished ones: written, or refused for good. Returns `false` if some are left.
     pub async fn write<T: Send + Sync>(
         &self,
         app: &App,
@@ -151,7 +151,7 @@ impl Writer {
         self.state().failing_since = None;
     }
 
-    /// Why it has been behind for too long, if it has.
+    /// Returns the reason why it has been behind for too long, if it has.
     fn behind(&self, now: Instant) -> Option<String> {
         let state = self.state();
         let waited = now.saturating_duration_since(state.failing_since?);
@@ -160,8 +160,7 @@ impl Writer {
             .then(|| format!("The writer `{}` has been behind for {seconds} s: {}", self.name, state.problem))
     }
 
-    /// Says in the database what was lost, and whether nothing can be written, which it repeats every 10 s. If the database is away, the
-    /// next call says it.
+    /// Notes losses in the database, and every 10 s that nothing can be written. If the database is unavailable, the next call does so.
     pub async fn note(&self, app: &App) {
         let now = app.clock.instant();
         let (lost, failing_since, problem) = {

@@ -1,4 +1,4 @@
-//! The documents of a catalog beside its entries: checked when they are written, so that none fails when it is used.
+//! The documents of a catalog, in addition to its entries: checked when they are written, so that none fails when it is used.
 
 use contract::{ErrorCode, Fault};
 use instructions::gates::Gates;
@@ -10,7 +10,7 @@ use super::read::Document;
 /// The documents as texts.
 ///
 /// # Errors
-/// `INVALID_REQUEST` with what is wrong.
+/// `INVALID_REQUEST` with the problem.
 pub fn checked_documents(
     gates: Option<Value>,
     criteria: Option<Value>,

@@ -14,7 +14,7 @@ const FILES_MAX: usize = 20_000;
 /// Errors that a fault lists.
 const ERRORS_LISTED_MAX: usize = 20;
 
-/// The content of a folder: one entry a file, and the documents beside them.
+/// The content of a folder: one entry per file, and the documents.
 #[derive(Debug, Default)]
 pub struct FolderContent {
     /// The entries, in the order of file names.

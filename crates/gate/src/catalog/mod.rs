@@ -1,6 +1,6 @@
 //! The instruction catalog in the database: reads of one snapshot, writes in one transaction, and the count of uses.
 //!
-//! What entries are, and what a change does, is decided by the crate `instructions`; this module loads and stores.
+//! The crate `instructions` defines entries and changes; this module loads and stores them.
 
 mod documents;
 mod folder;

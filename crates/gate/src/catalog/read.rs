@@ -20,7 +20,7 @@ const PAGE: i64 = 1000;
 /// Entries read at a time until they fill an answer.
 const FIRST: usize = 64;
 
-/// A document of the catalog beside its entries.
+/// A document of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
     /// The gates.
@@ -206,7 +206,7 @@ impl Catalog {
     /// A document as JSON.
     ///
     /// # Errors
-    /// `INTERNAL` if somebody changed the stored text so that it is not JSON; storage faults.
+    /// `INTERNAL` if the stored text was changed by other means and is not JSON any more; storage faults.
     pub async fn document_json(&mut self, document: Document) -> Result<Option<Value>, Fault> {
         let text = self.document(document).await?;
         let parse = |text: String| {
@@ -225,7 +225,7 @@ impl Catalog {
         Ok(documents::load(tx, document.as_str()).await?.map(|row| row.content))
     }
 
-    /// What became of the entries that changed after a revision; `None` if that is no longer known.
+    /// Returns what became of the entries that changed after a revision; `None` if that is no longer known.
     ///
     /// # Errors
     /// Storage faults.

@@ -18,14 +18,14 @@ const PENDING_IDS_MAX: usize = 100_000;
 /// Entries whose uses are written together.
 const WRITTEN_MAX: usize = 1_000;
 
-/// What a write of pending uses did.
+/// The result of writing pending uses.
 #[derive(Debug, Default)]
 pub struct UsesWritten {
     /// Entries whose counts were written.
     pub written: usize,
-    /// Why others will never be: the database refuses their counts.
+    /// The reasons why others will never be written: the database refuses their counts.
     pub refused: Vec<Fault>,
-    /// Why the rest stays pending: the first fault, after all projects were tried.
+    /// The reason why the rest stays pending: the first fault, after all projects were tried.
     pub stopped: Option<Fault>,
 }
 
@@ -47,8 +47,7 @@ struct PendingProject {
 #[derive(Default)]
 pub struct UsageCounter {
     pending: Mutex<HashMap<ProjectId, PendingProject>>,
-    /// Held by a write from its transaction until what it wrote is no longer pending, so that no reader counts it twice or not
-    /// at all.
+    /// Held by a write from its transaction until the written uses are no longer pending, so that each reader counts them exactly once.
     writing: RwLock<()>,
     used: Notify,
 }
@@ -97,13 +96,14 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// Whether everything is written.
+    /// Returns `true` if everything is written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Writes the pending uses of a project, or of all. What cannot be written stays pending, unless the database refuses it for good.
+    /// Writes the pending uses of a project, or of all. Uses that cannot be written stay pending, unless the database refuses them for
+    /// good.
     pub async fn flush(&self, store: &Store, only: Option<&ProjectId>) -> UsesWritten {
         let _writing = self.writing.write().await;
         let due: Vec<(Project, Vec<UsageDelta>)> = {
@@ -144,7 +144,7 @@ impl UsageCounter {
         }
     }
 
-    /// Waits until something is used, and then `delay`, in which further uses are collected.
+    /// Waits for a use, and then for `delay`, in which further uses are collected.
     pub async fn due(&self, delay: Duration) {
         self.used.notified().await;
         tokio::time::sleep(delay).await;

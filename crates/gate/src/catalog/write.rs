@@ -23,7 +23,7 @@ use super::rows;
 const BATCH: usize = 500;
 const SYNC_HINT: &str = "Read the catalog again with `instructions_list` or `instructions_diff`, and repeat the call with its hash.";
 
-/// Who changes which catalog, and when.
+/// A writer of a catalog: its principal, rules and time.
 pub struct Writer<'a> {
     /// The database.
     pub store: &'a Store,
@@ -50,14 +50,14 @@ pub struct CatalogChange {
     pub changed: usize,
 }
 
-/// What an import shall do.
+/// An import that was requested.
 #[derive(Debug)]
 pub struct Import {
     /// The entries, unchecked.
     pub entries: Vec<Value>,
-    /// What happens to existing entries.
+    /// The treatment of existing entries.
     pub mode: ImportMode,
-    /// Whether entries that are not given are removed.
+    /// `true` if entries that are not given are removed.
     pub prune: bool,
     /// Documents to store, checked already.
     pub documents: Vec<(Document, String)>,
@@ -65,13 +65,13 @@ pub struct Import {
     pub if_hash: Option<String>,
     /// The revision that the catalog must have.
     pub if_revision: Option<i64>,
-    /// Whether an entry with an error makes the whole import fail.
+    /// `true` if an entry with an error makes the whole import fail.
     pub is_all_or_nothing: bool,
     /// The method that the change log names.
     pub action: &'static str,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug)]
 pub struct ImportReport {
     /// New entries.
@@ -90,7 +90,7 @@ pub struct ImportReport {
     pub catalog: CatalogChange,
 }
 
-/// What a removal did.
+/// The result of a removal.
 #[derive(Debug)]
 pub struct RemoveReport {
     /// Removed entries.
@@ -112,8 +112,8 @@ impl Writer<'_> {
     /// Imports entries and documents.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` if the catalog does not have the hash of `if_hash` or the revision `if_revision`, and if a prune is refused; storage faults. Nothing is
-    /// written then.
+    /// `ILLEGAL_STATE` if the catalog does not have the hash of `if_hash` or the revision `if_revision`, and if a prune is refused; storage
+    /// faults. Then nothing is written.
     pub async fn import(&self, import: Import) -> Result<ImportReport, Fault> {
         store::provision_module(self.store, self.project, &INSTRUCTIONS).await?;
         let mut open = self.open(import.if_hash.as_deref(), import.if_revision).await?;

@@ -35,7 +35,7 @@ pub struct Request {
     pub tool: String,
     /// Its arguments: an object; null means an empty object.
     pub arguments: Value,
-    /// Who calls and from where.
+    /// Identity and origin of the caller.
     pub caller: Caller,
     /// Fires when the client cancels the call or disconnects.
     pub cancel: CancellationToken,
@@ -185,7 +185,7 @@ impl Toolbox {
     }
 }
 
-/// Tools beside those for triage that accept NUL, because they take it out of texts that people wrote.
+/// Tools, in addition to those for triage, that accept NUL, because they remove it from texts that people wrote.
 const TOOLS_THAT_CLEAN_TEXTS: [&str; 2] = ["instructions_import", "prompt_review"];
 
 /// The fault of a malformed `project_id`, so that no tool begins its work before it is found.
@@ -284,7 +284,7 @@ enum QueueOutcome {
     Refused(Refusal),
 }
 
-/// Waits for a slot in the queue until the call is cancelled or times out. A call that names no possible project gets none.
+/// Waits for a slot in the queue until the call is cancelled or times out. A call whose project id is malformed gets no slot.
 async fn wait_in_queue(
     spec: &ToolSpec,
     arguments: &Value,
@@ -334,7 +334,7 @@ async fn supervise(
     let mut tool = pin!(AssertUnwindSafe(tool).catch_unwind());
     tokio::select! {
         biased;
-        // First, so that a cancelled call never succeeds.
+        // Polled first, so that a cancelled call never succeeds.
         () = cancel.cancelled() => match tokio::time::timeout(CLEANUP_TIMEOUT, tool).await {
             // The tool's own message says what it leaves behind.
             Ok(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => Err(fault),
@@ -357,8 +357,7 @@ async fn supervise(
     }
 }
 
-/// How long a cancelled tool may clean up before its future is dropped. Clients wait this long after a timeout, so it is
-/// short.
+/// The time that a cancelled tool may clean up before its future is dropped. Clients wait this long after a timeout, so it is short.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

@@ -1,4 +1,4 @@
-//! What a running tool uses: the app, its caller, cancellation, progress and the answer's metadata.
+//! The context of a running tool: the app, its caller, cancellation, progress and the answer's metadata.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ const ENVELOPE_RESERVE_TOKENS: usize = 20;
 pub struct Call {
     /// The application.
     pub app: Arc<App>,
-    /// Who calls and from where.
+    /// Identity and origin of the caller.
     pub caller: Caller,
     /// Fires when the client cancels the call or disconnects, or the call times out.
     pub cancel: CancellationToken,
@@ -39,7 +39,7 @@ pub struct Call {
     pub(super) events: EventSink,
     /// The slot in the queue that the call occupies.
     pub slot: CallSlot,
-    /// Whether the tool writes: then a session configuration that the user has not confirmed must not choose its project.
+    /// `true` if the tool writes: then a session configuration that the user has not confirmed must not choose its project.
     writes: bool,
     notes: Arc<Mutex<AnswerNotes>>,
     /// The project of the call; cached, so that all its steps use the same one.
@@ -55,12 +55,12 @@ struct ResolvedProject {
     decided_by: DecidedBy,
 }
 
-/// Who calls and from where; the surface creates it for each request.
+/// Identity and origin of a caller; the surface creates it for each request.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// Identity and scopes.
     pub principal: Arc<Principal>,
-    /// How the call reached the server; recorded in the audit table.
+    /// The surface that the call came through; recorded in the audit table.
     pub surface: Surface,
     /// The caller's working directory: the default of `repoPath` and the start of the search for `.pairofcleats.json`.
     /// `None` on HTTP, where a caller has no directory on this machine.
@@ -71,11 +71,11 @@ pub struct Caller {
     pub project: Option<String>,
     /// Correlation id, echoed in `_meta.requestId`.
     pub request_id: Option<String>,
-    /// Which tools it may see and call.
+    /// The tools that it may see and call.
     pub visibility: ToolVisibility,
 }
 
-/// How a call reached the server.
+/// The way in which a call reached the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     /// The command line.
@@ -91,7 +91,7 @@ pub enum Surface {
 }
 
 impl Surface {
-    /// Whether the caller is the local user of this machine.
+    /// Returns `true` if the caller is the local user of this machine.
     #[must_use]
     pub fn is_local(self) -> bool {
         matches!(self, Self::Cli | Self::Stdio)
@@ -279,7 +279,7 @@ impl Call {
         Ok(project)
     }
 
-    /// Whether the call, its session or its working directory names a project. Otherwise it uses the default workspace.
+    /// Returns `true` if the call, its session or its working directory names a project. Otherwise it uses the default workspace.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` for a malformed id.

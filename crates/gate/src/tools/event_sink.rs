@@ -30,7 +30,7 @@ impl EventSink {
         Self { take: Some(Arc::new(take)), has_invisible: Arc::default() }
     }
 
-    /// Whether an event contained invisible characters, which were escaped.
+    /// Returns `true` if an event contained invisible characters, which were escaped.
     pub(super) fn had_invisible(&self) -> bool {
         self.has_invisible.load(Ordering::Relaxed)
     }

@@ -140,7 +140,7 @@ impl Toolbox {
         self.tools.iter().copied().find(|tool| tool.method == Some(method))
     }
 
-    /// Whether another method has the same prefix as an unknown one, such as `instructions/get` for `instructions/nope`.
+    /// Checks whether another method has the same prefix as an unknown one, such as `instructions/get` for `instructions/nope`.
     #[must_use]
     pub fn has_methods_beside(&self, method: &str) -> bool {
         let prefix = |method: &str| method.split_once('/').map(|(prefix, _)| prefix.to_owned());
@@ -173,7 +173,7 @@ impl Toolbox {
         self.require_callable(tool, config, caller).map(|()| tool)
     }
 
-    /// Whether `caller` may call the tool with this name, listed or not.
+    /// Returns `true` if `caller` may call the tool with this name, listed or not.
     #[must_use]
     pub fn is_callable(&self, name: &str, config: &Config, caller: &Caller) -> bool {
         self.find(name).is_some_and(|tool| self.require_callable(tool, config, caller).is_ok())
@@ -192,7 +192,7 @@ impl Toolbox {
         self.opt_in.iter().find(|row| row.toolset == toolset)
     }
 
-    /// Whether `caller` may call a tool, listed or not.
+    /// Refuses a tool that `caller` may not call, listed or not.
     fn require_callable(&self, tool: &ToolSpec, config: &Config, caller: &Caller) -> Result<(), Refusal> {
         if self.opt_in(tool.toolset).is_some_and(|row| !(row.is_enabled)(config)) {
             let toolset = tool.toolset.as_str();

@@ -25,7 +25,7 @@ const ARGUMENT_BYTES_MAX: usize = 1024;
 /// Arguments that change the format of an answer, not its content.
 const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
 
-/// What `show_file` proposes for the next call, beside its result.
+/// Proposals of `show_file` for the next call, in addition to its result.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Suggestion {
     /// A query for the callers of the shown definition.
@@ -47,7 +47,7 @@ pub(super) struct AnsweredCall {
     arguments: Map<String, Value>,
     max_tokens: Option<usize>,
     caller: Caller,
-    /// The path or address of what an index run may be proposed for.
+    /// The path or address of the repository for which an index run may be proposed.
     indexable: Option<String>,
     /// The call that was probably meant, where a name was misspelt.
     meant: Option<Next>,
@@ -94,7 +94,7 @@ impl AnsweredCall {
         calls.into_iter().find(|next| visible(next) && !self.repeats(next))
     }
 
-    /// Whether a call would give the same answer again. `index_status` would not: a run makes progress.
+    /// Returns `true` if a call would give the same answer again. `index_status` would not: a run makes progress.
     fn repeats(&self, next: &Next) -> bool {
         if next.tool != self.tool || self.tool == "index_status" {
             return false;
@@ -209,7 +209,7 @@ impl AnsweredCall {
             "index_status" if has_live_job(result) => vec![self.call_here("index_status", json!({}))],
             "index_status" if at("/repositories/0").is_none() => some(self.index()),
             "index_status" => vec![self.call_here("search", json!({ "query": FIRST_QUERY }))],
-            // Without the project, which may be what does not exist.
+            // Without the project, which may not exist.
             "check_status" if result["healthy"] == false => {
                 vec![Next { tool: "config_status".to_owned(), arguments: Map::new() }]
             }
@@ -261,7 +261,7 @@ impl AnsweredCall {
         if result["backend"] != "postgres" {
             return Some(self.show_lines(hit));
         }
-        // The line tells which of the chunk's definitions was found.
+        // The line identifies the definition that was found among those of the chunk.
         Some(self.call("show_file", json!({ "hit": { "id": hit["id"], "line": hit["line"] } })))
     }
 
@@ -279,7 +279,7 @@ impl AnsweredCall {
         }
     }
 
-    /// Whether the arguments choose another portable file than that of the project or of a repository.
+    /// Returns `true` if the arguments choose another portable file than that of the project or of a repository.
     fn names_a_file(&self) -> bool {
         ["out", "path", "mode", "codeDir", "proseDir"].iter().any(|name| self.arguments.contains_key(*name))
     }
@@ -332,8 +332,8 @@ impl AnsweredCall {
         suggested.query.as_deref().map(callers).into_iter().collect()
     }
 
-    /// After an ambiguous name, the same question about the first candidate; after places, the first of them; after none, what may
-    /// be a use all the same.
+    /// After an ambiguous name, the same question about the first candidate; after places, the first of them; without any place, an
+    /// occurrence that may still be a use.
     fn after_navigation(&self, result: &Value) -> Vec<Next> {
         let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
         let relation = &result["relation"];
@@ -440,12 +440,12 @@ impl AnsweredCall {
     }
 }
 
-/// Whether no chunk passes the filters, so that another query would not help.
+/// Returns `true` if no chunk passes the filters, so that another query would not help.
 fn is_filtered_out(meta: &Meta) -> bool {
     meta.warnings.iter().any(|warning| warning.code == "filter_matches_nothing")
 }
 
-/// Whether a portable file is missing, rather than a project or repository.
+/// Returns `true` if a portable file is missing, rather than a project or repository.
 fn is_missing_file(fault: &Fault) -> bool {
     fault.details.as_ref().is_some_and(|details| details["file"].is_string())
 }
@@ -455,7 +455,7 @@ fn list_workspaces() -> Next {
     Next { tool: "workspace_status".to_owned(), arguments: Map::new() }
 }
 
-/// Whether a run is queued or running.
+/// Returns `true` if a run is queued or running.
 fn has_live_job(result: &Value) -> bool {
     let jobs = result["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     jobs.iter().any(|job| matches!(job["state"].as_str(), Some("queued" | "running")))

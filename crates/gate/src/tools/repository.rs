@@ -9,7 +9,7 @@ use contract::{ErrorCode, Fault, RepositoryAddress, config, echo};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tenancy::{AllowedRoots, RepositoryRoot, Scope};
 
-/// Whether a text is neither an absolute path nor an address.
+/// Returns `true` if a text is neither an absolute path nor an address.
 pub(super) fn is_name(path: &Path) -> bool {
     path.is_relative() && path.to_str().is_some_and(|text| RepositoryAddress::parse(text).is_none())
 }
@@ -23,7 +23,7 @@ pub fn on_default_host(named: &Path, settings: &config::Git) -> Option<String> {
     Some(format!("{}/{}", host.trim_end_matches('/'), named.display()))
 }
 
-/// Refuses a relative path in a repository that is an archive or is given by its address: only files beside a commit can be named.
+/// Refuses a relative path in a repository that is an archive or is given by its address: only files outside of a commit can be named.
 pub(super) fn require_path_outside_commit(
     root: &RepositoryRoot,
     argument: &str,
@@ -48,7 +48,7 @@ pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<
     Ok(rows)
 }
 
-/// Whether the caller may not read the records at this root: rules are for those who may read the catalog.
+/// Returns `true` if the caller may not read the records at this root: rules are for those who may read the catalog.
 pub(super) fn is_hidden(call: &Call, root: &str) -> bool {
     let may_read =
         || call.app.config.instructions.enabled && call.caller.principal.has_scope(Scope::Instructions);

@@ -37,7 +37,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings, nulls: NullTypes) -> Map<St
     }
 }
 
-/// Whether `null` types stay in a schema.
+/// Treatment of `null` types in a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum NullTypes {
     /// Remove them from every field, because callers omit a field without a value.

@@ -26,8 +26,8 @@ pub(super) struct RepositoryArguments<'a> {
     pub(super) project: Option<&'a str>,
 }
 
-/// The roots of the repositories to search; empty means all repositories of the project, and the caller may read all. Sets `_meta.scope`: the repositories
-/// and the rule that chose them.
+/// Returns the roots of the repositories to search; empty means all repositories of the project, and that the caller may read all. Sets
+/// `_meta.scope`: the repositories and the rule that chose them.
 ///
 /// # Errors
 /// `NO_INDEX` if the call names a repository that the project does not have; storage faults.

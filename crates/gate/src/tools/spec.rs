@@ -21,7 +21,7 @@ pub struct ToolSpec {
     pub description: &'static str,
     /// The family it belongs to; operators and clients select tools by toolset.
     pub toolset: Toolset,
-    /// What it changes and accesses.
+    /// Its changes and accesses.
     pub effects: Effects,
     /// The scope that a key needs.
     pub scope: Scope,
@@ -99,7 +99,7 @@ impl Toolset {
         }
     }
 
-    /// Whether lists show it to a caller who does not select toolsets.
+    /// Returns `true` if lists show it to a caller who does not select toolsets.
     #[must_use]
     pub fn listed_by_default(self) -> bool {
         OPT_IN_TOOLSETS.iter().all(|row| row.toolset != self)
@@ -112,7 +112,7 @@ impl Toolset {
 pub struct OptInToolset {
     /// The toolset.
     pub toolset: Toolset,
-    /// Whether the operator has it enabled.
+    /// Checks whether the operator has it enabled.
     pub is_enabled: fn(&Config) -> bool,
 }
 
@@ -148,7 +148,7 @@ impl Effects {
     pub const REMOVES: Self = Self { destructive: true, ..Self::WRITES };
 }
 
-/// Which time limit applies.
+/// The time limit that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeoutClass {
     /// `timeouts.default_ms`.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::schema::nearest_name;
 use contract::{Violation, echo, echo_within};
 
-/// Messages quote names of fields up to this many characters; they truncate a longer one or say only its length.
+/// Messages quote names of fields up to this many characters; they truncate a longer one or give only its length.
 const NAME_CHARS_MAX: usize = 64;
 /// Most allowed values that a violation lists.
 const ALLOWED_MAX: usize = 50;
@@ -105,7 +105,7 @@ struct Rule {
     params: Value,
     /// The part of the message that follows the field's name.
     demand: String,
-    /// Whether the violation shows the wrong value.
+    /// `true` if the violation shows the wrong value.
     shows_value: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Which tools a caller may call and see: the operator's selection, which a request can narrow but never widen.
+//! Selection of the tools that a caller may call and see: the operator's, which a request can narrow but never widen.
 
 use super::spec::{ToolSpec, Toolset};
 use contract::{ErrorCode, Fault, echo};
 
-/// Name that selects all toolsets, including those that are not listed by default; others beside it add nothing.
+/// Name that selects all toolsets, including those that are not listed by default; other names in addition have no effect.
 pub const EVERY_TOOLSET: &str = "all";
 /// Name that selects the toolsets that are listed by default; can be combined with others.
 pub const DEFAULT_TOOLSETS: &str = "default";
@@ -43,18 +43,18 @@ impl ToolVisibility {
         Self { toolsets, read_only: self.read_only || other.read_only }
     }
 
-    /// Whether lists show fewer toolsets than by default.
+    /// Returns `true` if lists show fewer toolsets than by default.
     pub(super) fn is_narrowed(&self) -> bool {
         let lacks = |named: &Vec<Toolset>| listed_by_default().any(|toolset| !named.contains(&toolset));
         self.toolsets.as_ref().is_some_and(lacks)
     }
 
-    /// Whether lists show a toolset: one that is selected or, if none is selected, one that is listed `by_default`.
+    /// Returns `true` if lists show a toolset: one that is selected or, if none is selected, one that is listed `by_default`.
     pub(super) fn lists(&self, toolset: Toolset, by_default: bool) -> bool {
         self.toolsets.as_ref().map_or(by_default, |named| named.contains(&toolset))
     }
 
-    /// Why a tool cannot be called; `None` if it can.
+    /// Returns the reason why a tool cannot be called; `None` if it can.
     pub(super) fn refusal_reason(&self, tool: &ToolSpec) -> Option<String> {
         if self.read_only && !tool.effects.read_only {
             return Some(format!("`{}` writes, but this connection is read-only.", tool.name));
@@ -122,7 +122,7 @@ mod tests {
             visibility.refusal_reason(find_tool("triage_ingest").unwrap()).is_none()
         };
         let visibility = |text: &str| ToolVisibility::parse(text, false).unwrap();
-        // As if triage were opt-in: if nobody selects it, it can be called, but is not listed.
+        // As if triage were opt-in: if it is not selected, it can be called, but is not listed.
         for (text, listed, opted_in, callable) in [
             ("", true, false, true),
             ("all", true, true, true),

@@ -1,4 +1,4 @@
-//! Commits that were written are sound for git, and read as they were meant.
+//! Written commits are valid for git, and are read back with the intended content.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ impl Fixture {
         self.writer.add_file(path.as_bytes(), text.len() as u64, &mut text.as_bytes()).unwrap()
     }
 
-    /// The commit, and what `git` and [`CommitTree`] say of its files.
+    /// Returns the commit, and its files as `git` and [`CommitTree`] read them.
     fn finish(self) -> (String, Vec<(String, String)>) {
         let commit = self.writer.finish(GO_ON).unwrap();
         let git_dir = self.folder.path().join("x.git");
@@ -145,7 +145,7 @@ fn folders_are_counted_once() {
         ("a/b/1", 3),
         ("top", 3),
         ("a/x/y/1", 5),
-        // Beside `a/`, but no part of it.
+        // Sorted beside `a/`, but not inside of it.
         ("a-/b/c/1", 8),
         ("a/b/d/1", 9),
         ("a/b/d/1", 9),

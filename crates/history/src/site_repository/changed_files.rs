@@ -1,5 +1,4 @@
-//! What a change of a site consists of, as a code host takes it: the changed files, and the topmost entries of the tree that has to come
-//! of it.
+//! A change of a site in the form that code hosts take: the changed files, and the topmost entries of the resulting tree.
 
 use std::io;
 
@@ -10,22 +9,22 @@ use super::{Entry, Kind, SiteError, SiteRepository, object_id, read_tree};
 /// Mode of a file that may be executed.
 const EXECUTABLE: &str = "100755";
 
-/// A file that is new, or has another content than before.
+/// A file that is new, or whose content differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     /// Its path.
     pub path: String,
     /// The id of its content.
     pub id: String,
-    /// Whether it may be executed.
+    /// `true` if it is executable.
     pub is_executable: bool,
-    /// Whether there was none at this path.
+    /// `true` if there was no file at this path.
     pub is_new: bool,
     /// Its content.
     pub content: Vec<u8>,
 }
 
-/// An entry of the topmost folder of a tree. Equal entries mean equal trees, because each id stands for all that is below.
+/// An entry of the topmost folder of a tree. Equal entries mean equal trees, because each id covers everything below it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RootEntry {
     /// Its name.
@@ -37,10 +36,10 @@ pub struct RootEntry {
 }
 
 impl SiteRepository {
-    /// The files at these paths of a tree, which differ from those of the tree `base`.
+    /// Returns the files at these paths of a tree, which differ from those of the tree `base`.
     ///
     /// # Errors
-    /// [`SiteError::Blocked`] if one of them is removed, or is or was something else than a file; [`SiteError::Damaged`] if an object is
+    /// [`SiteError::Blocked`] if one of them is removed, or is or was anything other than a file; [`SiteError::Damaged`] if an object is
     /// missing.
     pub fn changed_files(
         &self,
@@ -68,7 +67,7 @@ impl SiteRepository {
         })
     }
 
-    /// What is at a path of a tree.
+    /// Returns the entry at a path of a tree.
     fn entry_at(&self, tree: &str, path: &str) -> Result<Option<Entry>, SiteError> {
         let mut folder = object_id(tree)?;
         let mut parts = path.split('/').peekable();
@@ -86,7 +85,7 @@ impl SiteRepository {
         Ok(None)
     }
 
-    /// The topmost entries of a tree, by name.
+    /// Returns the topmost entries of a tree, by name.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if it is missing.

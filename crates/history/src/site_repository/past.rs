@@ -10,8 +10,8 @@ use super::{FILE_BYTES_MAX, SiteError, SiteRepository, object_id};
 use crate::tree_edit::{Kind, read_tree};
 
 impl SiteRepository {
-    /// The content that a file had last on the way from a commit back along first parents, which is what the branch was at any time;
-    /// `None` if it had none in the last `commits_max` commits, or if that is not known, such as in a shallow clone.
+    /// Finds the last content of a file on the way from a commit back along first parents, which are the former states of the branch;
+    /// `None` if the last `commits_max` commits do not have it, or if that is not known, such as in a shallow clone.
     ///
     /// # Errors
     /// [`SiteError::Damaged`] if there is no such commit.
@@ -41,7 +41,7 @@ impl SiteRepository {
         Ok(None)
     }
 
-    /// The file at a path of a tree. `known` has what was found below trees before: most commits leave most folders as they are.
+    /// Returns the file at a path of a tree. `known` caches what was found below trees before: most commits leave most folders unchanged.
     fn file_at<'p>(
         &self,
         tree: ObjectId,

@@ -174,7 +174,7 @@ fn a_missing_object_is_noticed() {
 }
 
 #[test]
-fn what_is_no_bare_repository_is_refused() {
+fn directories_other_than_bare_repositories_are_refused() {
     let bare = Bare::new();
     for path in [bare.folder.path().join("work"), bare.folder.path().join("absent")] {
         assert!(
@@ -186,7 +186,7 @@ fn what_is_no_bare_repository_is_refused() {
     assert_eq!(SiteRepository::open(&bare.path()).unwrap().branch("absent").unwrap(), None);
 }
 
-/// A tree of folders that contain one another: a few objects that stand for more folders than anybody can visit.
+/// Writes a tree of folders that contain one another: a few objects that represent more folders than can ever be visited.
 fn folder_bomb(bare: &Bare) -> String {
     let objects = gix::odb::loose::Store::at(bare.path().join("objects"), gix::hash::Kind::Sha1);
     let mut id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
@@ -225,7 +225,7 @@ fn an_object_that_cannot_be_written_is_not_lost() {
         fs::write(&folder, "").unwrap();
         folder
     };
-    // A file where the folder of the object should be: as little can be written as on a full disk.
+    // A file in place of the object's folder makes writing fail, as on a full disk.
     let folder = in_the_way(&blob);
     assert!(matches!(repository.write_tree(&base, &files), Err(SiteError::Io(_))));
     fs::remove_file(folder).unwrap();
@@ -237,7 +237,7 @@ fn an_object_that_cannot_be_written_is_not_lost() {
 }
 
 #[test]
-fn a_branch_above_or_below_is_told() {
+fn a_branch_above_or_below_is_reported() {
     let bare = Bare::new();
     let (repository, commit, _) = bare.open();
     let create = |name: &str| repository.create_branch(name, &commit).unwrap();

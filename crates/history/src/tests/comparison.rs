@@ -3,7 +3,7 @@
 use super::*;
 
 impl Repo {
-    /// Writes one file and commits; the id of the commit.
+    /// Writes one file and commits; returns the id of the commit.
     fn commit_file(&self, path: &str, text: &str) -> String {
         self.write(path, text);
         self.commit("Ann");

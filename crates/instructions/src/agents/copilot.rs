@@ -55,6 +55,6 @@ fn write(header: &Header) -> String {
     } else if header.activation == Some(Activation::Always) {
         lines.push_str(&format!("applyTo: {}\n", yaml::quoted(EVERYTHING)));
     }
-    // Front matter without any field is none.
+    // An empty block would not be front matter.
     if lines.is_empty() { "description: \"\"\n".to_owned() } else { lines }
 }

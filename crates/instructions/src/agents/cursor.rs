@@ -21,7 +21,7 @@ pub(super) const FORMAT: AgentFormat = AgentFormat {
 
 fn read(fields: &Fields) -> Header {
     let (globs, description) = (fields.globs("globs"), fields.text("description"));
-    // As Cursor decides it.
+    // Cursor decides in the same way.
     let activation = Activation::from_header(fields.is_true("alwaysApply"), &globs, description.as_ref());
     Header { activation: Some(activation), globs, description, name: None }
 }
@@ -29,7 +29,7 @@ fn read(fields: &Fields) -> Header {
 fn write(header: &Header) -> String {
     let mut lines = String::new();
     let is_manual = header.activation == Some(Activation::Manual);
-    // With a description, Cursor would let the agent decide.
+    // If there were a description, Cursor would let the agent decide.
     if let Some(description) = header.description.as_ref().filter(|_| !is_manual) {
         lines.push_str(&format!("description: {}\n", yaml::scalar(description)));
     }

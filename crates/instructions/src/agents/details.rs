@@ -1,38 +1,38 @@
-//! What a generated section says below its title, so that it reads back: the id of its entry in a comment, which agents may name
-//! to the catalog, and in plain words what the agent must know and the form of the file does not say.
+//! Details below the title of a generated section, so that it reads back: the id of its entry in a comment, which agents may quote
+//! to the catalog, and in plain words everything the agent must know that the form of the file does not express.
 
 use super::Layout;
 use super::globs::split_globs;
 use super::markdown::Markdown;
 use crate::levels::Requirement;
 
-/// Priority of an entry that does not say it.
+/// Priority of an entry that does not state one.
 pub(super) const PRIORITY: u8 = 50;
 const COMMENT_START: &str = "<!-- instruction: ";
 const COMMENT_END: &str = " -->";
 const REQUIREMENT: &str = "Requirement: ";
 const APPLIES_TO: &str = "Applies to: ";
 const ALL_FILES: &str = "all files";
-/// Words that bind, if they are in capitals.
+/// Words that make a text binding if they are in capitals.
 const BINDING: &[&str] = &["MUST", "NEVER", "ALWAYS"];
 
-/// What is said of a section.
+/// Details of a section.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Details {
     /// Id of the entry.
     pub(super) id: Option<String>,
-    /// Priority, if it is not the usual one.
+    /// Priority, if it is not the default.
     pub(super) priority: Option<u8>,
-    /// By how many levels the headings of the body were lowered.
+    /// The number of levels by which the headings of the body were lowered.
     pub(super) lowered: usize,
-    /// Requirement, if it is not what the text itself tells.
+    /// Requirement, if the text itself does not imply it.
     pub(super) requirement: Option<Requirement>,
-    /// Globs, if they are not what the file itself tells; none means all files.
+    /// Globs, if the file itself does not imply them; an empty list means all files.
     pub(super) globs: Option<Vec<String>>,
 }
 
 impl Details {
-    /// The lines below the title.
+    /// Writes the lines below the title.
     pub(super) fn to_text(&self) -> String {
         let mut comment = format!("{COMMENT_START}{}", self.id.as_deref().unwrap_or_default());
         if let Some(priority) = self.priority {
@@ -51,7 +51,7 @@ impl Details {
         lines.join("\n")
     }
 
-    /// Takes the details off the start of a section's text. What is no detail stays in the text.
+    /// Splits the details off the start of a section's text. Lines that are not details stay in the text.
     pub(super) fn split(text: &str) -> (Self, &str) {
         let mut details = Self::default();
         let (first, mut rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -108,8 +108,8 @@ impl Details {
     }
 }
 
-/// Returns how binding the text of a file is. A skill is a capability that agents use when a task needs it: its words bind those who use
-/// it, and no others.
+/// Returns how binding the text of a file is. A skill is a capability that agents use when a task needs it: its words bind only the
+/// agents that use it.
 pub(super) fn requirement_in(layout: Layout, title: &str, body: &str) -> Requirement {
     match layout {
         Layout::Whole => Requirement::Recommended,
@@ -117,7 +117,7 @@ pub(super) fn requirement_in(layout: Layout, title: &str, body: &str) -> Require
     }
 }
 
-/// How binding a text is by its words: mandatory with MUST, NEVER or ALWAYS in capitals outside of code blocks, else recommended.
+/// Derives the requirement from the words of a text: mandatory with MUST, NEVER or ALWAYS outside code blocks, else recommended.
 fn requirement_of(title: &str, body: &str) -> Requirement {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut title_words = title.split(|character| !is_word(character));

@@ -1,4 +1,4 @@
-//! Entries to the files of an agent.
+//! Exports entries to the files of an agent.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use super::{AgentFormat, FileKind, Layout, MARKER};
 use crate::entry::{Instruction, Stored};
 use crate::levels::Requirement;
 
-/// The files of a format that hold these entries, as path and text, sorted by path. Paths are relative to the root of the
+/// Returns the files of a format that hold these entries, as path and text, sorted by path. Paths are relative to the root of the
 /// repository.
 ///
 /// Hidden characters of entries are escaped; see [`super::has_hidden_text`].
 ///
-/// Within a file, entries are ordered by priority and id. Deprecated entries are left out, and so are those that have globs but
-/// none that is valid: they apply to nothing. A file that agents read in every task only names those that are read on demand, such as
+/// Within a file, entries are ordered by priority and id. Deprecated entries are omitted, and so are those whose globs are all
+/// invalid: they apply to nothing. A file that agents read in every task only names the entries that are read on demand, such as
 /// skills, with their descriptions.
 #[must_use]
 pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)> {
@@ -38,7 +38,7 @@ pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)
     texts
 }
 
-/// The heading of the entries that a file only names, and the comment below it, by which an import knows them.
+/// The heading of the entries that a file only names, and the comment below it, by which an import recognises them.
 const NAMED_HEADING: &str = "On demand";
 pub(super) const NAMED_COMMENT: &str = "<!-- instructions on demand -->";
 const NAMED_LEAD: &str = "These are not always needed. When the description of one fits the task, or a person names it, read its file, \
@@ -77,16 +77,16 @@ impl<'a> Rule<'a> {
         write.map(|write| write(&self.header(kind, path))).unwrap_or_default()
     }
 
-    /// Checks if a file that agents read in every task only names it, because they read it when they need it.
+    /// Checks whether a file that agents read in every task only names the entry, because agents read it on demand.
     fn is_only_named(&self, kind: &FileKind) -> bool {
         let activation = Activation::of(self.instruction, &self.globs);
-        // What people made critical is read in every task.
+        // An entry that people made critical is read in every task.
         kind.layout == Layout::Sections
             && matches!(activation, Activation::OnDemand | Activation::Manual)
             && self.instruction.requirement != Requirement::Critical
     }
 
-    /// The entry as an item of a list.
+    /// Formats the entry as a list item.
     fn named(&self) -> String {
         let Instruction { id, title, rationale, .. } = self.instruction;
         let description = rationale.as_deref().map(on_one_line).filter(|description| description != title);
@@ -98,19 +98,19 @@ impl<'a> Rule<'a> {
         format!("- {title} (`{id}`{manual}){}\n", description.unwrap_or_default())
     }
 
-    /// The entry as a section of a file.
+    /// Formats the entry as a section of a file.
     fn section(&self, level: usize, kind: &FileKind, path: &str) -> String {
         let Instruction { id, title, body, priority, requirement, .. } = self.instruction;
         let nested = nested(body, level + 1);
         let has_globs = kind.header.is_some_and(|form| form.has_globs) && !self.globs.is_empty();
-        let told = if has_globs { self.globs.clone() } else { kind.implied_globs(path) };
+        let implied = if has_globs { self.globs.clone() } else { kind.implied_globs(path) };
         let details = Details {
             id: Some(id.clone()),
             priority: Some(*priority).filter(|priority| *priority != PRIORITY),
             lowered: nested.lowered,
             requirement: Some(*requirement)
                 .filter(|own| *own != requirement_in(kind.layout, title, &nested.text)),
-            globs: Some(&self.globs).filter(|globs| **globs != told).cloned(),
+            globs: Some(&self.globs).filter(|globs| **globs != implied).cloned(),
         };
         format!("{}\n\n{}\n\n{}\n", heading_line(level, title), details.to_text(), nested.text)
     }
@@ -119,7 +119,7 @@ impl<'a> Rule<'a> {
 /// The files of an export.
 struct Files<'a> {
     format: &'a AgentFormat,
-    /// By path in lower case, because many file systems do not tell case apart.
+    /// By path in lower case, because many file systems ignore case.
     by_path: BTreeMap<String, File<'a>>,
 }
 
@@ -131,7 +131,7 @@ struct File<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Puts an entry into its own file, or by its id into one of its own.
+    /// Adds an entry to the file of its group, or to a file named after its id.
     fn add(&mut self, rule: Rule<'a>) {
         let id = &rule.instruction.id;
         let own = self.format.own_path(rule.instruction);

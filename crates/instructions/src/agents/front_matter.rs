@@ -1,4 +1,4 @@
-//! Front matter of agents' files: YAML, and what agents accept although it is none.
+//! Front matter of agents' files: YAML, and the invalid YAML that agents accept.
 
 use serde_json::{Map, Value};
 
@@ -18,10 +18,10 @@ const PROSE_KEYS: &[&str] = &["description", "name"];
 pub(super) struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// The fields of `text`, whose lines end with a line feed, and the text below.
+    /// Splits `text`, whose lines end with a line feed, into the fields of its front matter and the text below.
     ///
     /// # Errors
-    /// If the front matter cannot be read, or has no end: agents would take it for text, which nobody meant.
+    /// If the front matter cannot be read, or has no end: agents would take it for text, which was not intended.
     pub(super) fn split(text: &str) -> Result<(Self, &str), String> {
         match split_front_matter(text) {
             None if begins_fields(text) => {
@@ -52,7 +52,7 @@ impl Fields {
         }
     }
 
-    /// The text of a field; `None` if it is blank.
+    /// Returns the text of a field; `None` if it is blank.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.0.get(key)? {
             Value::String(text) => text.trim().to_owned(),
@@ -62,12 +62,12 @@ impl Fields {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Whether a field is true.
+    /// Checks whether a field is true.
     pub(super) fn is_true(&self, key: &str) -> bool {
         self.text(key).is_some_and(|text| text.eq_ignore_ascii_case("true"))
     }
 
-    /// The globs of a field: a list, or a text with commas.
+    /// Returns the globs of a field: a list, or a text with commas.
     pub(super) fn globs(&self, key: &str) -> Vec<String> {
         let texts: Vec<&str> = match self.0.get(key) {
             Some(Value::String(text)) => vec![text],
@@ -78,7 +78,7 @@ impl Fields {
     }
 }
 
-/// Whether a text begins with `---` and a field; below a mere separator is prose.
+/// Checks whether a text begins with `---` and a field; `---` followed by prose is a mere separator.
 fn begins_fields(text: &str) -> bool {
     let mut lines = text.lines();
     let is_opened = lines.next().is_some_and(|line| line.trim_end() == "---");
@@ -94,7 +94,7 @@ fn key_and_value(line: &str) -> Option<(&str, &str)> {
     Some((key, value.trim()))
 }
 
-/// Quotes the globs that stand on the line of their key or, as a list, on lines of their own.
+/// Quotes the globs that are on the line of their key or, as a list, on lines of their own.
 fn with_quoted_globs(front_matter: &str) -> String {
     let mut lines = Vec::new();
     let mut in_list = false;
@@ -123,7 +123,7 @@ fn with_quoted_globs(front_matter: &str) -> String {
     lines.join("\n")
 }
 
-/// The globs of one line as a list in JSON; `None` if YAML reads the value as it is.
+/// Returns the globs of one line as a list in JSON; `None` if YAML reads the value as it is.
 fn quoted_globs(value: &str) -> Option<String> {
     let value = without_comment(value);
     let list = value.strip_prefix('[').and_then(|value| value.strip_suffix(']'));
@@ -146,7 +146,7 @@ fn without_comment(value: &str) -> &str {
     if is_quoted(value) { value } else { value.split_once(" #").map_or(value, |(value, _)| value.trim()) }
 }
 
-/// Quotes prose that stands on the line of its key.
+/// Quotes prose on the line of its key.
 fn with_quoted_prose(front_matter: &str) -> String {
     let lines: Vec<&str> = front_matter.lines().collect();
     let quote = |(at, line): (usize, &&str)| match key_and_value(line) {
@@ -163,7 +163,7 @@ fn with_quoted_prose(front_matter: &str) -> String {
     lines.iter().enumerate().map(quote).collect::<Vec<_>>().join("\n")
 }
 
-/// Globs as the value of a key: as agents write it where they read it so, else quoted.
+/// Formats globs as the value of a key: unquoted where agents read them unquoted, else quoted.
 pub(super) fn globs_value(globs: &[String], always_quoted: bool) -> String {
     let value = globs.join(",");
     let is_plain = value

@@ -1,4 +1,4 @@
-//! Globs in the files of agents: lists on one line, and what of them a category can hold.
+//! Globs in the files of agents: lists on one line, and globs that fit into a category.
 
 use crate::entry::{CATEGORY_CHARS_MAX, Instruction};
 use crate::scope::{SCOPE_PREFIX, encoded, is_valid_glob, scopes};
@@ -8,8 +8,8 @@ const CATEGORIES_MAX: usize = 32;
 /// Longest glob whose braces are expanded, in bytes.
 const EXPANDED_BYTES_MAX: usize = 512;
 
-/// The globs of an instruction that a file of an agent can hold. `None` if it has globs, but none such: then it applies to no
-/// file, and must not be told to anybody as if it applied to all.
+/// Returns the globs of an instruction that a file of an agent can hold. `None` if it has globs, but none of this kind: then it
+/// applies to no file, and must not be exported as if it applied to all.
 pub(super) fn portable_globs(instruction: &Instruction) -> Option<Vec<String>> {
     let all = scopes(instruction);
     let has_globs = !all.is_empty();
@@ -17,7 +17,7 @@ pub(super) fn portable_globs(instruction: &Instruction) -> Option<Vec<String>> {
     (!has_globs || !portable.is_empty()).then_some(portable)
 }
 
-/// Files hold globs in one line, separated by commas.
+/// Checks whether a glob fits into a list on one line, separated by commas.
 fn is_portable_glob(glob: &str) -> bool {
     let is_plain = |character: char| !character.is_control() && !matches!(character, '`' | '"' | '\'');
     glob.chars().all(is_plain) && split_globs(glob) == [glob] && is_valid_glob(glob)
@@ -43,8 +43,8 @@ pub(super) fn split_globs(list: &str) -> Vec<&str> {
     globs.into_iter().map(str::trim).filter(|glob| !glob.is_empty()).collect()
 }
 
-/// The categories of a glob. One that is too long for a category is expanded at its braces: `*.{a,b}` is `*.a` and `*.b`.
-/// `None` if it is too long nevertheless.
+/// Returns the categories of a glob. A glob that is too long for a category is expanded at its braces: `*.{a,b}` becomes `*.a` and
+/// `*.b`. `None` if an expanded glob is still too long.
 pub(super) fn scope_categories(glob: &str) -> Option<Vec<String>> {
     let mut categories = Vec::new();
     let mut open = vec![glob.to_owned()];
@@ -64,7 +64,7 @@ pub(super) fn scope_categories(glob: &str) -> Option<Vec<String>> {
     Some(categories)
 }
 
-/// The text before the first braces, what is in them, and the text behind.
+/// Returns the text before the first braces, their alternatives, and the text behind them.
 fn first_braces(glob: &str) -> Option<(&str, Vec<&str>, &str)> {
     let (before, rest) = glob.split_once('{')?;
     let mut depth = 0_usize;

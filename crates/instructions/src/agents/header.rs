@@ -1,4 +1,4 @@
-//! What the front matter of a rule says, whichever agent's it is.
+//! The front matter of a rule, in a form that does not depend on the agent.
 
 use super::front_matter::Fields;
 use crate::entry::Instruction;
@@ -9,7 +9,7 @@ pub const ON_DEMAND: &str = "on-demand";
 /// Category of a rule that people name when they want it.
 pub const MANUAL: &str = "manual";
 
-/// When an agent reads a rule.
+/// The occasion on which an agent reads a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activation {
     /// In every task.
@@ -23,7 +23,7 @@ pub(super) enum Activation {
 }
 
 impl Activation {
-    /// When agents read a rule that says so, has globs, or has a description to decide by.
+    /// Derives it from a rule that says `always`, has globs, or has a description to decide by.
     pub(super) fn from_header(is_always: bool, globs: &[String], description: Option<&String>) -> Self {
         if is_always {
             Self::Always
@@ -36,7 +36,7 @@ impl Activation {
         }
     }
 
-    /// When the agent is to read an instruction that has these globs.
+    /// Returns when the agent is to read an instruction that has these globs.
     pub(super) fn of(instruction: &Instruction, globs: &[String]) -> Self {
         if has_category(instruction, ALWAYS) {
             Self::Always
@@ -51,7 +51,7 @@ impl Activation {
         }
     }
 
-    /// The category that says so; globs are categories of their own.
+    /// Returns the category that expresses it; globs are categories of their own.
     pub(super) fn category(self) -> Option<&'static str> {
         match self {
             Self::Always => Some(ALWAYS),
@@ -65,35 +65,35 @@ impl Activation {
 /// The front matter of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
-    /// When the agent reads it; `None` if the form of the file leaves it open.
+    /// Activation; `None` if the form of the file leaves it open.
     pub(super) activation: Option<Activation>,
     pub(super) globs: Vec<String>,
-    /// What the rule is about, on one line.
+    /// Subject of the rule, on one line.
     pub(super) description: Option<String>,
     /// Name of the rule, if it is not that of its file.
     pub(super) name: Option<String>,
 }
 
-/// How a family of agents writes front matter.
+/// The form in which a family of agents writes front matter.
 #[derive(Debug)]
 pub(super) struct HeaderForm {
     pub(super) read: fn(&Fields) -> Header,
-    /// The lines between the lines `---`, each with its end.
+    /// Writes the lines between the lines `---`, each with its line feed.
     pub(super) write: fn(&Header) -> String,
-    /// Whether it has globs.
+    /// `true` if it has globs.
     pub(super) has_globs: bool,
-    /// Whether a rule cannot be without a description.
+    /// `true` if a rule requires a description.
     pub(super) needs_description: bool,
 }
 
 impl Header {
-    /// The front matter of no instruction in particular.
+    /// Returns the front matter of no instruction in particular.
     pub(super) fn empty() -> Self {
         Self { activation: None, globs: Vec::new(), description: None, name: None }
     }
 }
 
-/// A text on one line.
+/// Joins the lines of a text.
 pub(super) fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

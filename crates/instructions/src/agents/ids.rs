@@ -6,20 +6,20 @@ use platform::sha256;
 
 use crate::entry::{ID_CHARS_MAX, is_id};
 
-/// Room for the number of a repeated id.
+/// Characters reserved for the number of a repeated id.
 const NUMBER_CHARS: usize = 8;
 const BASE_CHARS_MAX: usize = 50;
 const HEADING_CHARS_MAX: usize = ID_CHARS_MAX - NUMBER_CHARS - BASE_CHARS_MAX - 1;
 const HASH_CHARS: usize = 8;
 
-/// Gives the ids of one file.
+/// Assigns the ids of one file.
 pub(super) struct Ids {
     base: String,
     taken: BTreeSet<String>,
 }
 
 impl Ids {
-    /// Ids that begin with `prefix` and what distinguishes the file, such as its folder. `prefix` is an id.
+    /// Creates ids that begin with `prefix` and what distinguishes the file, such as its folder. `prefix` is an id.
     pub(super) fn new(prefix: &str, distinction: &str) -> Self {
         let base = if distinction.is_empty() {
             prefix.to_owned()
@@ -30,7 +30,7 @@ impl Ids {
         Self { base, taken: BTreeSet::new() }
     }
 
-    /// An id for the section with this heading, or for the whole file.
+    /// Returns an id for the section with this heading, or for the whole file.
     pub(super) fn for_heading(&mut self, heading: Option<&str>) -> String {
         let id = match heading {
             Some(heading) => format!("{}-{}", self.base, slug(heading, HEADING_CHARS_MAX)),
@@ -39,7 +39,7 @@ impl Ids {
         self.unused(id)
     }
 
-    /// The id that a generated file gives, unless it is none or given twice.
+    /// Accepts the id that a generated file states, unless it is malformed or was given before.
     pub(super) fn given(&mut self, id: &str) -> Option<String> {
         (is_id(id) && self.taken.insert(id.to_owned())).then(|| id.to_owned())
     }
@@ -55,8 +55,8 @@ impl Ids {
     }
 }
 
-/// Lower-case ASCII letters and digits of a text, with `-` between words. What gets lost, because it is in another script or too
-/// long, is represented by a hash, so that two texts differ.
+/// Reduces a text to lower-case ASCII letters and digits, with `-` between words. A hash represents the parts that get lost, because
+/// they are in another script or too long, so that the slugs of two texts differ.
 pub(super) fn slug(text: &str, chars_max: usize) -> String {
     let mut slug = String::new();
     let mut is_lossy = false;
@@ -90,7 +90,7 @@ pub(super) fn slug(text: &str, chars_max: usize) -> String {
     if start.is_empty() { hash } else { format!("{start}-{hash}") }
 }
 
-/// ASCII for a lower-case Latin letter with a mark.
+/// Returns the ASCII form of a lower-case Latin letter with a mark.
 fn transliterated(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",

@@ -1,4 +1,4 @@
-//! A file of an agent to entries.
+//! Imports a file of an agent as entries.
 
 use contract::{echo, truncate_chars};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::yaml::quoted_in_message;
 
 /// Largest file that is imported, in bytes.
 pub(super) const FILE_BYTES_MAX: usize = 1 << 20;
-/// Included files that a note names.
+/// The number of included files that a note names.
 const NAMES_SHOWN_MAX: usize = 5;
 /// Longest title of an entry, in characters.
 const TITLE_CHARS_MAX: usize = 200;
@@ -29,14 +29,14 @@ const TITLE_CHARS_MAX: usize = 200;
 pub struct AgentRules {
     /// The entries, for `import::plan`.
     pub entries: Vec<Value>,
-    /// What a person should know of the file, as sentences.
+    /// Remarks on the file for the user, as sentences.
     pub notes: Vec<String>,
 }
 
-/// The rules of a file. `path` is relative to the root of the repository.
+/// Reads the rules of a file. `path` is relative to the root of the repository.
 ///
 /// # Errors
-/// Why the file, or one of its sections, cannot be imported, as sentences for people.
+/// The reasons why the file, or one of its sections, cannot be imported, as sentences for people.
 pub fn import(path: &str, text: &str) -> Result<AgentRules, String> {
     let known = AgentFormat::of_path(path).and_then(|format| Some((format, format.kind_of(path)?)));
     let Some((format, kind)) = known else {
@@ -69,7 +69,7 @@ pub fn import(path: &str, text: &str) -> Result<AgentRules, String> {
     let mut file = File { format, kind, path, header, is_generated, ids };
     let mut rules = AgentRules::default();
     let mut includes: Vec<String> = Vec::new();
-    // What a generated file only names is not its own.
+    // Entries that a generated file only names belong to other files.
     let is_own = |section: &Section| !(is_generated && section.body.starts_with(NAMED_COMMENT));
     for mut section in sections.into_iter().filter(is_own) {
         let included = if is_generated { Vec::new() } else { take_includes(&mut section) };
@@ -97,7 +97,7 @@ pub fn import(path: &str, text: &str) -> Result<AgentRules, String> {
     Ok(rules)
 }
 
-/// The text with line feeds only, as Markdown counts lines, and without what entries do not hold.
+/// Normalises line ends to line feeds, as Markdown counts lines, and removes characters that entries do not hold.
 fn clean(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.replace('\0', "").replace("\r\n", "\n").replace('\r', "\n")
@@ -115,7 +115,7 @@ fn take_includes(section: &mut Section) -> Vec<String> {
         match include_of(line).filter(|_| kind == Kind::Text) {
             Some(include) => {
                 includes.push(include.to_owned());
-                // Without it, the lines around it would mean something else.
+                // Without the line, the lines around it would mean something else.
                 lines.push("");
             }
             None => lines.push(line),
@@ -127,7 +127,7 @@ fn take_includes(section: &mut Section) -> Vec<String> {
     includes
 }
 
-/// What a line includes, if it does nothing else. A name such as `@alice` or `@Override` is no path.
+/// Returns the path that a line includes, if it does nothing else. A name such as `@alice` or `@Override` is not a path.
 fn include_of(line: &str) -> Option<&str> {
     let line = line.trim();
     let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line).trim_start();
@@ -188,7 +188,7 @@ impl File<'_> {
         Ok(entry)
     }
 
-    /// The heading, or what else names the rule; a long one is truncated.
+    /// Returns the heading, or another name of the rule; a long one is truncated.
     fn title(&self, heading: &str) -> String {
         if !heading.is_empty() {
             return shortened(heading);
@@ -213,7 +213,7 @@ impl File<'_> {
         categories
             .extend(self.header.activation.and_then(|activation| activation.category()).map(str::to_owned));
         for glob in globs {
-            // Without it, the rule would apply to more files than it should.
+            // Without the glob, the rule would apply to more files than it should.
             categories.extend(scope_categories(&glob).ok_or_else(|| {
                 format!(
                     "The glob {} is too long: with `{SCOPE_PREFIX}`, a category holds at most {CATEGORY_CHARS_MAX} characters, \
@@ -225,8 +225,8 @@ impl File<'_> {
         Ok(categories)
     }
 
-    /// The category with the path of the file, unless an export would choose it anyway. A path that is too long for a category is
-    /// left out: the entry then goes where entries go by default.
+    /// Returns the category with the path of the file, unless an export would choose that path anyway. A path that is too long for a
+    /// category is omitted: the entry is then exported to the default file.
     fn file_category(&self, instruction: &Instruction) -> Option<String> {
         let globs = portable_globs(instruction).unwrap_or_default();
         let category = self.format.file_category(self.path);

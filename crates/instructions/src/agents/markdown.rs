@@ -1,13 +1,13 @@
-//! Markdown line by line: where the headings are, and how a text nests below a heading of another one.
+//! Reads Markdown line by line: finds the headings, and nests a text below a heading of another one.
 //!
-//! A `#` inside a fenced block or a comment is no heading. A fence that is not closed extends to the end, as it does for
-//! everybody who reads the text.
+//! A `#` inside a fenced block or a comment is not a heading. A fence that is not closed extends to the end, as it does in every
+//! Markdown parser.
 
 use crate::canonical::normalised_text;
 
 const LEVEL_MAX: usize = 6;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     /// Anything without a meaning here.
@@ -61,7 +61,7 @@ impl<'a> Markdown<'a> {
         markdown
     }
 
-    /// What the next line is, apart from underlines.
+    /// Classifies the next line, apart from underlines.
     fn kind(&mut self, line: &'a str) -> Kind<'a> {
         if let Some(block) = self.open {
             if closes(block, line) {
@@ -81,7 +81,7 @@ impl<'a> Markdown<'a> {
         heading(start).map_or(Kind::Text, |(level, title)| Kind::Heading { level, title })
     }
 
-    /// Position, level and title of each heading.
+    /// Returns the position, level and title of each heading.
     pub(super) fn headings(&self) -> impl Iterator<Item = (usize, usize, &'a str)> {
         self.lines.iter().enumerate().filter_map(|(at, (_, kind))| match *kind {
             Kind::Heading { level, title } | Kind::Underlined { level, title } => Some((at, level, title)),
@@ -89,7 +89,7 @@ impl<'a> Markdown<'a> {
         })
     }
 
-    /// The words of the text, except for those in fenced blocks and comments.
+    /// Returns the words of the text, except for those in fenced blocks and comments.
     pub(super) fn words(&self) -> impl Iterator<Item = &'a str> {
         let lines = self.lines.iter().filter(|(_, kind)| *kind != Kind::Verbatim);
         lines.flat_map(|(line, _)| {
@@ -97,7 +97,7 @@ impl<'a> Markdown<'a> {
         })
     }
 
-    /// The line that closes what the text leaves open.
+    /// Returns the line that closes the block that the text leaves open.
     fn closing_line(&self) -> Option<String> {
         self.open.map(|block| match block {
             Block::Fence { mark, length } => String::from(mark).repeat(length),
@@ -106,7 +106,7 @@ impl<'a> Markdown<'a> {
     }
 }
 
-/// The line without its indentation; `None` if it is indented so far that it is code.
+/// Returns the line without its indentation; `None` if the indentation makes it code.
 fn unindented(line: &str) -> Option<&str> {
     let start = line.trim_start_matches(' ');
     (line.len() - start.len() < 4).then_some(start)
@@ -116,7 +116,7 @@ fn opened_fence(start: &str) -> Option<Block> {
     let mark = start.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let info = start.trim_start_matches(mark);
     let length = start.len() - info.len();
-    // Backticks after backticks are code within a paragraph.
+    // With more backticks on the line, it is code within a paragraph.
     (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Block::Fence { mark, length })
 }
 
@@ -130,7 +130,7 @@ fn closes(block: Block, line: &str) -> bool {
     }
 }
 
-/// Level and title of a heading that begins with `#`; one without a title does not count.
+/// Returns the level and title of a heading that begins with `#`; a heading without a title does not count.
 fn heading(start: &str) -> Option<(usize, &str)> {
     let rest = start.trim_start_matches('#');
     let level = start.len() - rest.len();
@@ -141,19 +141,19 @@ fn heading(start: &str) -> Option<(usize, &str)> {
     (!title.is_empty()).then_some((level, title))
 }
 
-/// The title without `#` at its end, which only close the heading.
+/// Strips the `#` at the end of a title, which only close the heading.
 fn without_closing_marks(title: &str) -> &str {
     let start = title.trim_end_matches('#');
     if start.is_empty() || start.ends_with([' ', '\t']) { start.trim() } else { title }
 }
 
-/// A heading that reads back as this level and title.
+/// Writes a heading that reads back with this level and title.
 pub(super) fn heading_line(level: usize, title: &str) -> String {
     let closing = if without_closing_marks(title) == title { "" } else { " #" };
     format!("{} {title}{closing}", "#".repeat(level))
 }
 
-/// The level of the heading that a line underlines if it follows a paragraph of one line. A single mark is rather a list item.
+/// Returns the level of the heading that a line underlines if it follows a paragraph of one line. A single mark is rather a list item.
 fn underline_level(line: &str) -> Option<usize> {
     let marks = unindented(line)?.trim_end();
     let all = |mark: char| marks.len() > 1 && marks.chars().all(|character| character == mark);
@@ -166,13 +166,13 @@ fn underline_level(line: &str) -> Option<usize> {
     }
 }
 
-/// The number of lines of the paragraph, `before` and this line.
+/// Counts the lines of the paragraph: `before`, and this line if it continues it.
 fn lines_of_paragraph(before: usize, line: &str) -> usize {
     let is_rule = line.chars().all(|character| matches!(character, '-' | '*' | '_' | '=' | ' ' | '\t'));
     if line.trim().is_empty() {
         0
     } else if is_rule {
-        // More than one, so that text between two lines `---`, which looks like front matter, is no heading.
+        // More than one, so that text between two lines `---`, which looks like front matter, is not a heading.
         before.max(1) + 1
     } else if before > 0 || begins_paragraph(line) {
         before + 1
@@ -181,7 +181,7 @@ fn lines_of_paragraph(before: usize, line: &str) -> usize {
     }
 }
 
-/// Whether a line begins a paragraph, rather than a list item, a quote, a table or HTML.
+/// Checks whether a line begins a paragraph, rather than a list item, a quote, a table or HTML.
 fn begins_paragraph(line: &str) -> bool {
     let Some(start) = unindented(line) else { return false };
     let numbered = start.trim_start_matches(|character: char| character.is_ascii_digit());
@@ -193,13 +193,13 @@ fn begins_paragraph(line: &str) -> bool {
 /// A text below a heading.
 pub(super) struct Nested {
     pub(super) text: String,
-    /// By how many levels its headings were lowered.
+    /// The number of levels by which its headings were lowered.
     pub(super) lowered: usize,
 }
 
-/// Lowers the headings of `text` so that the highest has at least `level`, and closes what the text leaves open, so that what
-/// follows it stays visible. Underlined headings become headings with `#`, and carriage returns line ends. Headings stop at
-/// level 6.
+/// Lowers the headings of `text` so that the highest has at least `level`, and closes blocks that the text leaves open, so that the
+/// text after it stays visible. Underlined headings become headings with `#`, and carriage returns become line feeds. Headings stop
+/// at level 6.
 pub(super) fn nested(text: &str, level: usize) -> Nested {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let markdown = Markdown::read(&text);
@@ -235,7 +235,7 @@ pub(super) fn raised(text: &str, lowered: usize) -> String {
     markdown.lines.iter().map(raise).collect::<Vec<_>>().join("\n")
 }
 
-/// The line of a heading with another level; all else in it stays.
+/// Returns the line of a heading with another level; the rest stays.
 fn with_level(line: &str, old: usize, new: usize) -> String {
     let indentation = line.len() - line.trim_start_matches(' ').len();
     format!("{}{}{}", &line[..indentation], "#".repeat(new), &line[indentation + old..])

@@ -1,6 +1,6 @@
-//! Where the files of agents are, and which folder a place limits them to.
+//! Locations of agents' files, and the folder to which a location limits a file.
 
-/// Longest path that is looked at, in bytes.
+/// Longest path that is examined, in bytes.
 const PATH_BYTES_MAX: usize = 512;
 
 /// The paths of a kind of file, relative to the root of the repository.
@@ -8,16 +8,16 @@ const PATH_BYTES_MAX: usize = 512;
 pub(super) enum Place {
     /// One file.
     File(&'static str),
-    /// A file with this name in any folder, which it is limited to.
+    /// A file with this name in any folder; it applies to that folder.
     AnyFolder(&'static str),
-    /// A file with this name in a folder of its own, whose name says what it is.
+    /// A file with this name in a folder of its own, whose name identifies it.
     OwnFolder(&'static str),
-    /// Files that end with `suffix` at any depth of `folder`, which may be in any other folder that limits them.
+    /// Files that end with `suffix` at any depth of `folder`. If `folder` is in another folder, they apply to that one.
     Below { folder: &'static str, suffix: &'static str },
 }
 
 impl Place {
-    /// The paths as a glob.
+    /// Returns the paths as a glob.
     pub(super) fn pattern(self) -> String {
         match self {
             Self::File(path) => path.to_owned(),
@@ -30,18 +30,18 @@ impl Place {
         self.parts(path).is_some()
     }
 
-    /// The folder that the place limits a file to, without a slash at its end; empty if it does not.
+    /// Returns the folder to which the place limits a file, without a slash at its end; empty if it does not limit it.
     pub(super) fn limiting_folder(self, path: &str) -> &str {
         self.parts(path).map_or("", |(folder, _)| folder)
     }
 
-    /// What distinguishes the file from others of its kind: its folder, and its name below the folder for rules.
+    /// Returns what distinguishes the file from others of its kind: its folder and, for rules, its name below the folder.
     pub(super) fn distinction(self, path: &str) -> String {
         let (folder, name) = self.parts(path).unwrap_or_default();
         [folder, name].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("/")
     }
 
-    /// The path in short: only the name, of a file in the folder of its kind at the root.
+    /// Returns the short form of a path: only the name, for a file in the folder of its kind at the root.
     pub(super) fn short_path(self, path: &str) -> Option<&str> {
         match self {
             Self::Below { folder, suffix } => path
@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// The path that is `short` in short.
+    /// Returns the path whose short form is `short`.
     pub(super) fn long_path(self, short: &str) -> Option<String> {
         match self {
             Self::Below { folder, suffix } => Some(format!("{folder}/{short}{suffix}")),
@@ -61,7 +61,7 @@ impl Place {
         }
     }
 
-    /// The limiting folder, and the distinguishing name.
+    /// Splits a path into the limiting folder and the distinguishing name.
     fn parts(self, path: &str) -> Option<(&str, &str)> {
         match self {
             Self::File(own) => (path == own).then_some(("", "")),
@@ -82,13 +82,13 @@ impl Place {
     }
 }
 
-/// The folder of a file with this name; empty at the root.
+/// Returns the folder of a file with this name; empty at the root.
 fn folder_of<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     let folder = path.strip_suffix(name)?;
     if folder.is_empty() { Some("") } else { folder.strip_suffix('/') }
 }
 
-/// Whether `path` is relative, stays inside its root and is written in one way only.
+/// Checks whether `path` is relative, stays inside its root and is in its canonical form.
 pub(super) fn is_clean_path(path: &str) -> bool {
     let is_clean_name = |name: &str| {
         !matches!(name, "" | "." | "..")
@@ -97,12 +97,12 @@ pub(super) fn is_clean_path(path: &str) -> bool {
     path.len() <= PATH_BYTES_MAX && path.split('/').all(is_clean_name)
 }
 
-/// The glob of all files in a folder.
+/// Returns the glob of all files in a folder.
 pub(super) fn folder_glob(folder: &str) -> String {
     format!("{}/**", globset::escape(folder))
 }
 
-/// The folder whose files are exactly those that a glob matches; `None` if it matches others.
+/// Returns the folder whose files are exactly those that a glob matches; `None` if it matches others.
 pub(super) fn folder_of_glob(glob: &str) -> Option<String> {
     let mut escaped = glob.strip_suffix("/**")?;
     let mut folder = String::with_capacity(escaped.len());

@@ -1,4 +1,4 @@
-//! `AGENTS.md` and `CLAUDE.md`: Markdown without front matter. A file in a folder is for the files of this folder.
+//! `AGENTS.md` and `CLAUDE.md`: Markdown without front matter. A file in a folder applies to the files of this folder.
 
 use super::place::{Place, folder_of_glob};
 use super::{AgentFormat, FileKind, Layout, Target};
@@ -24,7 +24,7 @@ pub(super) const CLAUDE_MD: AgentFormat = AgentFormat {
     default_path: |target| in_folder(target, "CLAUDE.md"),
 };
 
-/// The file in the one folder that the instruction is for, else at the root.
+/// Returns the path in the one folder that the instruction applies to, else at the root.
 fn in_folder(target: &Target, name: &str) -> String {
     let folder = match target.globs {
         [glob] => folder_of_glob(glob),

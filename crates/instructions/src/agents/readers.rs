@@ -1,4 +1,4 @@
-//! Which files agents read, also those that are no format of an import.
+//! The files that agents read, including those in formats that cannot be imported.
 
 use super::FORMATS;
 use super::place::{Place, is_clean_path};
@@ -6,12 +6,12 @@ use super::place::{Place, is_clean_path};
 /// Files with these names that agents read in any folder, beside those of [`FORMATS`].
 const OTHER_NAMES: &[&str] =
     &["AGENTS.override.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".clinerules"];
-/// Ends the name of the copy that an export leaves of a file that it replaces.
+/// Suffix of the copy that an export leaves of a file that it replaces.
 const COPY_SUFFIX: &str = ".bak";
 
-/// Whether an agent reads the file as instructions, or did before an export replaced it: the files of all formats and of agents
-/// that read one file, whatever else is in their folders for rules, and the Markdown beside a `SKILL.md`, which only the list of
-/// all files knows. `path` is relative to the root of a repository.
+/// Checks whether an agent reads the file as instructions, or did before an export replaced it. This covers the files of all formats,
+/// those of agents that read a single file, and everything else in their folders for rules, but not the Markdown beside a `SKILL.md`,
+/// which only the list of all files reveals. `path` is relative to the root of a repository.
 #[must_use]
 pub fn is_read_by_agents(path: &str) -> bool {
     let path = path.strip_suffix(COPY_SUFFIX).unwrap_or(path);
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_agents_are_told_from_code() {
+    fn files_of_agents_are_distinguished_from_code() {
         for path in [
             "AGENTS.md",
             "web/app/AGENTS.md",

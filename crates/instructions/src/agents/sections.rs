@@ -1,8 +1,8 @@
-//! Which parts of a Markdown file are rules of their own.
+//! Splits a Markdown file into the parts that are separate rules.
 //!
 //! The level of the headings that hold the rules is 2 if there is any `##`; else 1 if there are several `#`; else the highest
-//! level there is below 1. Each heading of this level begins a rule. A single `#` is the title of the file; of several, each is
-//! the context of the rules below it.
+//! level below 1 that occurs. Each heading of this level begins a rule. A single `#` is the title of the file; if there are several,
+//! each is the context of the rules below it.
 
 use contract::truncate_chars;
 
@@ -19,7 +19,7 @@ const CONTEXT_CHARS_MAX: usize = 80;
 pub(super) struct Section {
     /// Its heading; `None` if it has none.
     pub(super) heading: Option<String>,
-    /// Whether the heading distinguishes it from other parts of the file.
+    /// `true` if the heading distinguishes it from other parts of the file.
     pub(super) is_named: bool,
     /// Its text without the heading. Empty only if the heading alone is the rule.
     pub(super) body: String,
@@ -32,7 +32,7 @@ struct Piece<'a> {
     body: String,
 }
 
-/// The rules of a file that people wrote.
+/// Returns the rules of a file that people wrote.
 ///
 /// # Errors
 /// If there are too many.
@@ -54,14 +54,14 @@ pub(super) fn of_people(text: &str) -> Result<Vec<Section>, String> {
     Ok(if titles == 1 { with_file_title(pieces) } else { with_contexts(pieces, rule_level) })
 }
 
-/// The text without lines `---` at its end, which only separate it from the next section.
+/// Strips lines `---` at the end of a text, which only separate it from the next section.
 fn without_separators(text: String) -> String {
     let is_separator =
         |line: &str| line.trim().len() > 2 && line.trim().chars().all(|character| character == '-');
     let mut kept = text.as_str();
     loop {
         let (before, last) = kept.rsplit_once('\n').unwrap_or(("", kept));
-        // Directly below a line of text, it has another meaning.
+        // Directly below a line of text, it would make that line a heading.
         let is_below_text = before.rsplit('\n').next().is_some_and(|line| !line.trim().is_empty());
         if is_below_text || !is_separator(last) {
             return kept.to_owned();
@@ -70,7 +70,7 @@ fn without_separators(text: String) -> String {
     }
 }
 
-/// The rules of a file with one title: what stands before the first rule is one section.
+/// Returns the rules of a file with one title: the text before the first rule is one section.
 fn with_file_title(pieces: Vec<Piece>) -> Vec<Section> {
     let mut title = None;
     let mut introduction = Vec::new();
@@ -89,7 +89,7 @@ fn with_file_title(pieces: Vec<Piece>) -> Vec<Section> {
     Some(first).filter(|section| !section.body.is_empty()).into_iter().chain(rules).collect()
 }
 
-/// The rules of a file without a title, or with several, which then belong to the titles of the rules below them.
+/// Returns the rules of a file without a title, or with several, which are then the contexts of the rules below them.
 fn with_contexts(pieces: Vec<Piece>, rule_level: usize) -> Vec<Section> {
     let mut context: Option<String> = None;
     let mut sections = Vec::new();
@@ -116,7 +116,7 @@ fn named(heading: String, body: String) -> Section {
     Section { heading: Some(heading), is_named: true, body }
 }
 
-/// The rules of a generated file: all its headings of the first one's level are titles of entries, and bodies have lower ones.
+/// Returns the rules of a generated file: all headings of the first one's level are titles of entries, and bodies have lower ones.
 ///
 /// # Errors
 /// If there are too many.
@@ -131,7 +131,7 @@ pub(super) fn of_generated(text: &str) -> Result<Vec<Section>, String> {
     Ok(pieces(&markdown, level)?.into_iter().map(section).filter(is_rule).collect())
 }
 
-/// A file that is one rule. A title at its beginning is the title of the rule.
+/// Returns a file as one rule. A title at its beginning is the title of the rule.
 pub(super) fn whole(text: &str) -> Option<Section> {
     let markdown = Markdown::read(text);
     let first = markdown.lines.iter().position(|(line, _)| !line.trim().is_empty())?;
@@ -144,7 +144,7 @@ pub(super) fn whole(text: &str) -> Option<Section> {
     Some(Section { heading, is_named: false, body }).filter(|section| !section.body.is_empty())
 }
 
-/// Cuts a text before each heading of at most this level.
+/// Splits a text before each heading of at most this level.
 fn pieces<'a>(markdown: &Markdown<'a>, level: usize) -> Result<Vec<Piece<'a>>, String> {
     let cuts: Vec<(usize, usize, &str)> = markdown.headings().filter(|(_, own, _)| *own <= level).collect();
     if cuts.len() > SECTIONS_MAX {
@@ -159,7 +159,7 @@ fn pieces<'a>(markdown: &Markdown<'a>, level: usize) -> Result<Vec<Piece<'a>>, S
     Ok(pieces)
 }
 
-/// The lines below the heading at `at`.
+/// Returns the lines below the heading at `at`.
 fn body(markdown: &Markdown, at: usize, end: usize) -> String {
     let is_underlined = matches!(markdown.lines[at].1, Kind::Underlined { .. });
     joined(markdown, at + 1 + usize::from(is_underlined), end)

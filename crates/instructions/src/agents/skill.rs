@@ -1,5 +1,5 @@
-//! Skills: a folder with `SKILL.md`, whose front matter has `name` and `description`. Agents read the description of all skills,
-//! and the text of those that fit the task.
+//! Skills: a folder with `SKILL.md`, whose front matter has `name` and `description`. Agents read the descriptions of all skills, and
+//! the texts of those that fit the task.
 
 use contract::truncate_chars;
 
@@ -24,7 +24,7 @@ pub(super) const FORMAT: AgentFormat = AgentFormat {
         header: Some(&HeaderForm { read, write, has_globs: false, needs_description: true }),
         layout: Layout::Whole,
     }],
-    // The one folder that all of them look into.
+    // The one folder that all of them read.
     default_path: |target| format!(".claude/skills/{}/SKILL.md", slug(target.stem, NAME_CHARS_MAX)),
 };
 
@@ -40,7 +40,7 @@ fn read(fields: &Fields) -> Header {
 fn write(header: &Header) -> String {
     let name = header.name.as_deref().unwrap_or_default();
     let description = header.description.clone().unwrap_or_default();
-    // One less for the mark of truncation.
+    // One less, for the ellipsis.
     let description = truncate_chars(description, DESCRIPTION_CHARS_MAX - 1);
     format!("name: {}\ndescription: {}\n", yaml::scalar(name), yaml::scalar(&description))
 }

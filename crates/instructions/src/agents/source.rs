@@ -1,4 +1,4 @@
-//! The source of an entry, and what it said when it was imported: the category `source:<repository>/<text>`, two hashes. By it, a later
+//! The source of an entry and its text when it was imported: the category `source:<repository>/<text>`, two hashes. With it, a later
 //! import of the same repository finds out whether people changed the file, the catalog, or both.
 
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use super::{FILE_PREFIX, FORMATS, FROM_PREFIX};
 use crate::entry::{CATEGORIES_MAX, Instruction, Stored};
 use crate::scope::{ALWAYS, SCOPE_PREFIX, has_category};
 
-/// Begins the category.
+/// Prefix of the category.
 const SOURCE_PREFIX: &str = "source:";
 const REPOSITORY_DIGITS: usize = 8;
 const TEXT_DIGITS: usize = 12;
 
-/// The side on which a section and its entry in the catalog have come to differ.
+/// The side on which a section and its entry in the catalog have diverged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drift {
     /// People changed the file, and not the entry.
@@ -26,7 +26,7 @@ pub enum Drift {
     InBoth,
 }
 
-/// The name under which entries know a repository, by what identifies it, such as the address that it was cloned from.
+/// Returns the name under which entries know a repository, given its identity, such as the address that it was cloned from.
 #[must_use]
 pub fn repository_key(identity: &str) -> String {
     digits(identity, REPOSITORY_DIGITS)
@@ -38,18 +38,18 @@ fn digits(text: &str, count: usize) -> String {
     digits
 }
 
-/// Checks if a category is about the source of an entry, and not about the entry itself.
+/// Checks whether a category is about the source of an entry rather than about the entry itself.
 #[must_use]
 pub fn is_origin(category: &str) -> bool {
     [FROM_PREFIX, FILE_PREFIX, SOURCE_PREFIX].iter().any(|prefix| category.starts_with(prefix))
 }
 
-/// Checks if a category is one that files of agents say.
+/// Checks whether a category can come from the file of an agent.
 fn is_of_file(category: &str) -> bool {
     category.starts_with(SCOPE_PREFIX) || [ALWAYS, ON_DEMAND, MANUAL].contains(&category)
 }
 
-/// Returns the hash of all that a file of an agent says of an entry.
+/// Returns the hash of everything that the file of an agent says about an entry.
 fn text_key(instruction: &Instruction) -> String {
     let Instruction { title, body, rationale, priority, requirement, categories, .. } = instruction;
     let categories: Vec<&String> = categories.iter().filter(|category| is_of_file(category)).collect();
@@ -59,18 +59,18 @@ fn text_key(instruction: &Instruction) -> String {
     )
 }
 
-/// The two hashes of an entry, if it says where it was imported from.
+/// Returns the two hashes of an entry, if it states where it was imported from.
 fn source_of(instruction: &Instruction) -> Option<(&str, &str)> {
     instruction.categories.iter().find_map(|category| category.strip_prefix(SOURCE_PREFIX)?.split_once('/'))
 }
 
-/// Checks if an entry was imported from this repository; `None` if it does not say so.
+/// Checks whether an entry was imported from this repository; `None` if it does not state its source.
 #[must_use]
 pub fn is_from_repository(instruction: &Instruction, repository_key: &str) -> Option<bool> {
     source_of(instruction).map(|(repository, _)| repository == repository_key)
 }
 
-/// The file that an entry was imported from.
+/// Returns the file that an entry was imported from.
 #[must_use]
 pub fn file_of(instruction: &Instruction) -> Option<String> {
     let format =
@@ -83,7 +83,7 @@ pub fn file_of(instruction: &Instruction) -> Option<String> {
     )
 }
 
-/// Adds where an entry comes from, if it has room for one more category.
+/// Adds the source of an entry, if it has room for one more category.
 pub fn add_source(entry: &mut Value, instruction: &Instruction, repository_key: &str) {
     let category = format!("{SOURCE_PREFIX}{repository_key}/{}", text_key(instruction));
     if let Some(categories) = entry["categories"].as_array_mut()
@@ -93,8 +93,8 @@ pub fn add_source(entry: &mut Value, instruction: &Instruction, repository_key: 
     }
 }
 
-/// Compares the entry of a section with the one in the catalog; `None` if the section is as it was imported, whatever people made of the
-/// entry.
+/// Compares the entry of a section with the one in the catalog; `None` if the section is as it was imported, even if people changed
+/// the entry.
 #[must_use]
 pub fn drift(known: &Stored, section: &Instruction) -> Option<Drift> {
     let (text, section) = (text_key(&known.instruction), text_key(section));
@@ -104,13 +104,13 @@ pub fn drift(known: &Stored, section: &Instruction) -> Option<Drift> {
     match source_of(&known.instruction) {
         Some((_, imported)) if imported == section => None,
         Some((_, imported)) if imported == text => Some(Drift::InFile),
-        // Imported by an earlier program, and not changed since.
+        // Imported by an earlier version, and unchanged since.
         None if known.created_ms == known.updated_ms => Some(Drift::InFile),
         _ => Some(Drift::InBoth),
     }
 }
 
-/// The entry of a section with what people added to the one in the catalog and files do not say: its audience and other categories.
+/// Merges the entry of a section with what people added in the catalog and files do not hold: its audience and other categories.
 #[must_use]
 pub fn taken_over(known: &Stored, mut section: Value) -> Value {
     let given = section["categories"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -136,7 +136,7 @@ mod tests {
         Stored { source_hash: [0; 32], meta_hash: [0; 32], created_ms: 1, updated_ms, instruction }
     }
 
-    /// The first section of a file, as an import stores it.
+    /// Returns the first section of a file, as an import stores it.
     fn imported(path: &str, text: &str) -> Value {
         let mut entry = import(path, text).unwrap().entries.swap_remove(0);
         let section = instruction(&entry);

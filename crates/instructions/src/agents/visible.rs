@@ -1,4 +1,4 @@
-//! Texts as agents and people both see them: what is invisible, reorders text or controls a terminal is written as `\u{…}`.
+//! Texts as both agents and people see them: characters that are invisible, reorder text or control a terminal become `\u{…}`.
 //!
 //! A file that an agent obeys and a person reviews must not say more to the agent than to the person.
 
@@ -13,14 +13,14 @@ use crate::scope::{SCOPE_PREFIX, decoded, encoded};
 const NON_JOINER: char = '\u{200c}';
 const JOINER: char = '\u{200d}';
 
-/// Whether an export writes characters of this entry in escaped form.
+/// Checks whether an export writes characters of this entry in escaped form.
 #[must_use]
 pub fn has_hidden_text(instruction: &Instruction) -> bool {
     matches!(visible(instruction), Cow::Owned(_))
 }
 
-/// The entry without hidden characters. In globs each becomes `?`, which matches it, and a file with them in its name is not the
-/// one that an export writes to.
+/// Returns the entry without hidden characters. In globs each becomes `?`, which matches it. A file with such characters in its name
+/// is not the one that an export writes to.
 pub(super) fn visible(instruction: &Instruction) -> Cow<'_, Instruction> {
     let shown = Instruction {
         title: visible_text(&instruction.title).into_owned(),
@@ -50,7 +50,7 @@ fn is_hidden(text: &str) -> bool {
     visible_text(text) != text
 }
 
-/// `text` with hidden characters escaped, except the joiners that emoji and the scripts of Asia are written with.
+/// Escapes the hidden characters of `text`, except the joiners that emoji and the scripts of Asia are written with.
 fn visible_text(text: &str) -> Cow<'_, str> {
     if matches!(escaped(text), Cow::Borrowed(_)) {
         return Cow::Borrowed(text);
@@ -58,7 +58,7 @@ fn visible_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(map_between_joiners(text, escaped))
 }
 
-/// Maps what is between the joiners that stay.
+/// Maps the text between the joiners that stay.
 fn map_between_joiners<'a>(text: &'a str, map: impl Fn(&'a str) -> Cow<'a, str>) -> String {
     let mut mapped = String::with_capacity(text.len() + 16);
     let (mut start, mut before) = (0, None);
@@ -78,7 +78,7 @@ fn map_between_joiners<'a>(text: &'a str, map: impl Fn(&'a str) -> Cow<'a, str>)
     mapped
 }
 
-/// Whether joiners have a meaning beside this character: in scripts from Hebrew on, and between symbols. One joiner beside
+/// Checks whether joiners have a meaning beside this character: in scripts from Hebrew on, and between symbols. One joiner beside
 /// another has none, so that they cannot encode hidden text.
 fn is_joined(char: char) -> bool {
     let is_of_script_or_symbol = matches!(char, '\u{590}'..='\u{1fff}' | '\u{2190}'..);

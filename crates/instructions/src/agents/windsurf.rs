@@ -34,7 +34,7 @@ pub(super) const FORMAT: AgentFormat = AgentFormat {
 };
 
 fn read(fields: &Fields) -> Header {
-    // People write either.
+    // Both forms occur.
     let globs = [fields.globs("globs"), fields.globs("glob")].concat();
     let description = fields.text("description");
     let trigger = fields.text("trigger");

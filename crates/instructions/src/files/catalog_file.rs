@@ -1,4 +1,4 @@
-//! `catalog.json`: what an export wrote, so that a later one knows its own files from those of people.
+//! `catalog.json`: the record of an export, so that a later export distinguishes its own files from those of people.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::canonical::parse_hash;
 use crate::diff::{CatalogHashes, catalog_hashes};
 use crate::entry::is_id;
 
-/// What `catalog.json` says of an exported folder: a merge that changes an entry's body without its hash, or loses an entry,
-/// no longer fits it.
+/// The record of an exported folder in `catalog.json`. After a merge that changes an entry's body without its hash, or loses an entry,
+/// it no longer fits the folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogFile {
@@ -33,24 +33,24 @@ pub struct CatalogFile {
     pub ids: Vec<String>,
 }
 
-/// The hash of a file's text, hexadecimal. Line ends do not count, because git and editors change them.
+/// Returns the hash of a file's text, hexadecimal. Line ends do not count, because git and editors change them.
 #[must_use]
 pub fn file_hash(text: &str) -> String {
     sha256::digest_hex(text.replace("\r\n", "\n").as_bytes())
 }
 
 impl CatalogFile {
-    /// Its text.
+    /// Returns its text.
     #[must_use]
     pub fn to_text(&self) -> String {
         pretty(self)
     }
 
-    /// Reads the text of a `catalog.json`.
+    /// Parses the text of a `catalog.json`.
     ///
     /// # Errors
-    /// What is wrong with it, as one sentence. A name in `files` that an export cannot have written is an error, and so is one in
-    /// `ids` that is no id, because files with these names are removed.
+    /// The mistake, as one sentence. A name in `files` that an export cannot have written is an error, and so is a malformed id in
+    /// `ids`, because files with these names are removed.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > CATALOG_FILE_BYTES_MAX {
             return Err(format!(
@@ -77,7 +77,7 @@ impl CatalogFile {
         }
     }
 
-    /// Whether it was written for entries with these hashes.
+    /// Checks whether it was written for entries with these hashes.
     #[must_use]
     pub fn fits(&self, hashes: &CatalogHashes) -> bool {
         let (source, meta) = catalog_hashes(hashes);
@@ -87,9 +87,9 @@ impl CatalogFile {
     }
 }
 
-/// Whether an export writes files with this name, beside `catalog.json`.
+/// Checks whether an export writes files with this name, beside `catalog.json`.
 fn is_exported_name(name: &str) -> bool {
-    // The folder's own description, in whatever case, belongs to its owner.
+    // The folder's README, in any case, belongs to its owner.
     let is_readme = name.eq_ignore_ascii_case("readme.md");
     (entry_file_id(name).is_some() && !is_readme) || matches!(name, GATES_FILE | CRITERIA_FILE)
 }

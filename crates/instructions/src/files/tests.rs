@@ -8,7 +8,7 @@ use super::*;
 /// The last time that a text can name: jiff ends 26 hours before the year 10000, so that all time zones have it.
 const CREATED_MS_MAX: i64 = 253_402_207_200_000;
 
-/// The entry as the catalog stores it.
+/// Returns the entry as the catalog stores it.
 fn stored(entry: Value, created_ms: i64) -> Stored {
     let instruction = Instruction::check(entry, &Rules::default()).unwrap().instruction;
     let (source_hash, meta_hash) = (instruction.source_hash(), instruction.meta_hash());
@@ -91,9 +91,9 @@ fn people_write_less() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told() {
+fn mistakes_in_a_file_are_reported() {
     let front = |fields: &str| format!("---\nid: a\n{fields}\n---\nbody\n");
-    for (name, text, told) in [
+    for (name, text, expected) in [
         ("a.txt", "", "not the name of an entry's file"),
         ("A.md", "", "not the name of an entry's file"),
         ("../a.md", "", "not the name of an entry's file"),
@@ -113,7 +113,7 @@ fn what_is_wrong_with_a_file_is_told() {
         ("a.md", &"-".repeat(ENTRY_FILE_BYTES_MAX + 1), "bytes; at most"),
     ] {
         let error = parse_entry_file(name, text).unwrap_err();
-        assert!(error.contains(told) && error.ends_with('.') && error.len() < 600, "{name} {error}");
+        assert!(error.contains(expected) && error.ends_with('.') && error.len() < 600, "{name} {error}");
     }
 }
 
@@ -236,7 +236,7 @@ proptest! {
         let entry = json!({ "id": id, "title": format!("x{title}"), "body": format!("{body}x"), "priority": priority,
             "audience": "group", "requirement": "critical", "rationale": rationale,
             "categories": categories.iter().map(|category| format!("{category}x")).collect::<Vec<_>>() });
-        // What is too long is none of this test.
+        // Entries that are too long are outside the scope of this test.
         if let Ok(checked) = Instruction::check(entry.clone(), &Rules::default()) {
             let stored = stored(entry, created_ms);
             prop_assert_eq!(&checked.instruction, &stored.instruction);

@@ -73,7 +73,7 @@ pub struct GatePart {
 }
 
 /// Evaluates `gates` over `entries` at the time `now_ms`, milliseconds since the epoch. It walks the entries once. An entry is
-/// lower-cased only if a gate looks for a text in it, and the result is not kept, so that this needs little memory.
+/// lower-cased only if a gate looks for a text in it, and the result is not kept, so that little memory is needed.
 #[must_use]
 pub fn evaluate<'a>(gates: &Gates, entries: impl IntoIterator<Item = &'a Stored>, now_ms: i64) -> GateReport {
     let counts = matching_entries(gates, entries, now_ms);
@@ -87,7 +87,7 @@ pub fn evaluate<'a>(gates: &Gates, entries: impl IntoIterator<Item = &'a Stored>
     GateReport { generated_at: iso_from_millis(now_ms), results, summary }
 }
 
-/// How many entries pass each filter.
+/// Counts the entries that pass each filter.
 fn matching_entries<'a>(
     gates: &Gates,
     entries: impl IntoIterator<Item = &'a Stored>,
@@ -105,7 +105,7 @@ fn matching_entries<'a>(
     counts
 }
 
-/// Which texts an entry contains; found when the first filter asks.
+/// The texts that an entry contains; computed when the first filter asks.
 struct EntryTexts<'a> {
     entry: &'a Stored,
     texts: &'a RegexSet,
@@ -143,7 +143,7 @@ struct Outcome {
     value: usize,
 }
 
-/// The outcome of a condition at `path`; those of its parts go to `parts`. All parts are evaluated, because their number counts.
+/// Evaluates the condition at `path`; the outcomes of its parts go to `parts`. All parts are evaluated, because their number counts.
 fn outcome(expr: &Expr, counts: &[usize], path: &str, parts: &mut Vec<GatePart>) -> Outcome {
     match expr {
         Expr::Count { filter, comparison, value } => {
@@ -197,7 +197,7 @@ mod tests {
         serde_json::to_value(evaluate(&gates, entries, 86_400_000)).unwrap()
     }
 
-    /// The result of one gate of severity `error` with the fields of `condition`.
+    /// Returns the result of one gate of severity `error` with the fields of `condition`.
     fn result_of(condition: &Value, entries: &[Stored]) -> Value {
         let mut gate = condition.clone();
         gate["id"] = "g".into();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_combined_condition_are_told_with_their_places() {
+    fn the_parts_of_a_combined_condition_are_reported_with_their_places() {
         let gate = json!({ "all": [
             count(json!({ "idPrefix": "a" }), "==", 1), { "not": { "any": [count(json!({}), "<", 9), count(json!({}), ">", 9)] } }] });
         let expected = json!([

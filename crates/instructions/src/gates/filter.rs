@@ -4,7 +4,7 @@ use crate::document::Fields;
 use crate::entry::{Instruction, folded_category, is_id};
 use crate::levels::{Audience, Requirement};
 
-/// Most different texts that a document looks for; one pass over each entry finds them all.
+/// The limit on distinct texts that a document looks for; one pass over each entry finds them all.
 const TEXTS_MAX: usize = 200;
 const TEXT_CHARS_MAX: usize = 200;
 const DAYS_MAX: i64 = 36_500;
@@ -59,7 +59,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether an entry fulfils everything but the text.
+    /// Checks whether an entry fulfils everything but the text.
     pub(super) fn matches(&self, entry: &Instruction, updated_ms: i64, now_ms: i64) -> bool {
         let priority = i64::from(entry.priority);
         let is_deprecated = entry.requirement == Requirement::Deprecated;
@@ -76,7 +76,7 @@ impl Filter {
     }
 }
 
-/// The index in `texts` of the text that entries must contain.
+/// Returns the index in `texts` of the text that entries must contain.
 fn text(fields: &mut Fields, texts: &mut Vec<String>) -> Result<Option<usize>, String> {
     let Some(text) = fields.text("textContains")? else { return Ok(None) };
     if text.trim().is_empty() || text.chars().count() > TEXT_CHARS_MAX {
@@ -173,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_told() {
-        for (filter, told) in [
+    fn each_mistake_is_reported() {
+        for (filter, expected) in [
             (json!([]), "Gate \"g\", where must be an object."),
             (json!({ "owner": 1 }), "`owner` is not allowed here; allowed are: requirement, audience"),
             (
@@ -197,7 +197,7 @@ mod tests {
             (json!({ "textContains": "x".repeat(201) }), "`textContains` must be a text of 1 to 200"),
         ] {
             let error = read(filter.clone()).unwrap_err();
-            assert!(error.contains(told), "{filter}: {error}");
+            assert!(error.contains(expected), "{filter}: {error}");
             assert!(error.starts_with("Gate \"g\", where"), "{filter}: {error}");
         }
     }

@@ -1,4 +1,4 @@
-//! The document of gates. All of it is checked when it is read, so that no gate passes because of a mistake in it.
+//! Parses the document of gates. All of it is checked when it is read, so that no gate passes because of a mistake in it.
 
 use regex::{RegexSet, RegexSetBuilder};
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ impl Comparison {
     }
 }
 
-/// How the parts of a condition are combined.
+/// The way in which the parts of a condition are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Combinator {
     All,
@@ -79,7 +79,7 @@ impl Combinator {
         }
     }
 
-    /// Whether it holds if `fulfilled` of `parts` hold.
+    /// Checks whether it holds if `fulfilled` of `parts` hold.
     pub(super) fn holds(self, fulfilled: usize, parts: usize) -> bool {
         match self {
             Self::All => fulfilled == parts,
@@ -113,7 +113,7 @@ pub struct Gates {
     pub(super) gates: Vec<Gate>,
     /// The filters of all counts of all gates.
     pub(super) filters: Vec<Filter>,
-    /// The different texts that filters look for, in lower case. One pass over an entry finds all of them.
+    /// The distinct texts that filters look for, in lower case. One pass over an entry finds all of them.
     pub(super) texts: RegexSet,
 }
 
@@ -148,7 +148,7 @@ impl Gates {
     }
 }
 
-/// What the counts of all gates refer to, collected while the document is read.
+/// Filters and texts that the counts of all gates refer to, collected while the document is read.
 #[derive(Default)]
 struct Counted {
     filters: Vec<Filter>,
@@ -172,13 +172,13 @@ fn read_gate(value: Value, number: usize, counted: &mut Counted) -> Result<Gate,
 /// Reads the condition of one gate.
 struct ExprReader<'a> {
     counted: &'a mut Counted,
-    /// How errors name the gate.
+    /// The name of the gate in errors.
     gate: &'a str,
     nodes: usize,
 }
 
 impl ExprReader<'_> {
-    /// Reads the condition at `path` within the gate. `beside` are the fields that may stand beside it.
+    /// Reads the condition at `path` within the gate. `beside` are the fields that are allowed beside it.
     fn read(
         &mut self,
         mut fields: Fields,
@@ -237,7 +237,7 @@ impl ExprReader<'_> {
     }
 }
 
-/// Where a part of a combined condition stands within its gate: `all[1].not`.
+/// Returns the place of a part of a combined condition within its gate: `all[1].not`.
 pub(super) fn part_path(parent: &str, combinator: Combinator, at: usize) -> String {
     let separator = if parent.is_empty() { "" } else { "." };
     match combinator {
@@ -246,7 +246,7 @@ pub(super) fn part_path(parent: &str, combinator: Combinator, at: usize) -> Stri
     }
 }
 
-/// The parts of a combined condition, not yet read. Without parts `all` would always hold, so that is refused.
+/// Takes the parts of a combined condition, not yet read. Without parts `all` would always hold, so that is refused.
 fn parts(fields: &mut Fields, combinator: Combinator) -> Result<Vec<Value>, String> {
     if combinator == Combinator::Not {
         return Ok(fields.value("not").into_iter().collect());
@@ -272,7 +272,7 @@ mod tests {
         json!({ "type": "count", "op": ">=", "value": 1 })
     }
 
-    /// A document with one gate that has the fields of `condition`.
+    /// Makes a document with one gate that has the fields of `condition`.
     fn gate(mut condition: Value) -> Value {
         condition["id"] = "g".into();
         condition["severity"] = "error".into();
@@ -286,7 +286,7 @@ mod tests {
             condition[field] = value;
             condition
         };
-        for (condition, told) in [
+        for (condition, expected) in [
             (
                 with("op", json!("=>")),
                 "Gate \"g\": `op` is \"=>\", but must be one of: >=, >, <, <=, ==, !=.",
@@ -322,20 +322,20 @@ mod tests {
             (with("description", json!("")), "Gate \"g\": `description` is empty."),
         ] {
             let error = parse(&gate(condition.clone())).unwrap_err();
-            assert!(error.starts_with(told), "{condition}: {error}");
+            assert!(error.starts_with(expected), "{condition}: {error}");
         }
         assert!(parse(&gate(count())).is_ok());
     }
 
     #[test]
-    fn each_mistake_of_a_document_is_told() {
+    fn each_mistake_in_a_document_is_reported() {
         let named = |id: &str, severity: &str| {
             let mut gate = count();
             gate["id"] = id.into();
             gate["severity"] = severity.into();
             gate
         };
-        for (document, told) in [
+        for (document, expected) in [
             (json!([]), "The document of gates must be an object."),
             (json!({}), "The document of gates: `gates` is missing."),
             (json!({ "gates": {} }), "The document of gates: `gates` must be a list."),
@@ -353,7 +353,7 @@ mod tests {
             ),
         ] {
             let error = parse(&document).unwrap_err();
-            assert!(error.starts_with(told), "{document}: {error}");
+            assert!(error.starts_with(expected), "{document}: {error}");
         }
         let twice = r#"{"gates":[{"id":"a","severity":"warn","type":"count","op":">=","op":"<","value":1}]}"#;
         assert!(Gates::parse(twice).unwrap_err().contains("the member `op` twice"));

@@ -2,9 +2,9 @@
 //!
 //! A document is `{"categories": [{"id", "rules": [rule]}]}`. A rule has `id`, `severity`, `description`, `remediation` and one
 //! of two patterns: `pattern` is an issue where it matches, `mustContain` is one if it matches nowhere. Patterns are regular
-//! expressions of the crate `regex`, which match in linear time, and ignore case. Beside `pattern` may stand `unless`: lines
-//! that this pattern matches are no issues. Matches of a rule are masked if it is in the category `secrets` or has
-//! `"secret": true`. `{"id", "disabled": true}` switches one of our rules off.
+//! expressions of the crate `regex`, which match in linear time, and ignore case. `unless` is allowed beside `pattern`: lines
+//! that it matches are not issues. Matches of a rule are masked if it is in the category `secrets` or has `"secret": true`.
+//! `{"id", "disabled": true}` switches one of our rules off.
 
 use std::sync::{Arc, LazyLock};
 
@@ -23,10 +23,10 @@ const PATTERN_BYTES_MAX: usize = 512;
 const PATTERN_COST_MIN: usize = 4;
 /// Largest compiled size of a pattern in KiB.
 const PATTERN_COST_MAX: usize = 1 << 10;
-/// Largest sum of [`Pattern::cost`] over a document. Linear time alone is no bound: a pattern of 512 bytes can take a second to
-/// search 10 KB, if it is made for that.
+/// Largest sum of [`Pattern::cost`] over a document. Linear time alone is not a bound: a crafted pattern of 512 bytes can take a
+/// second to search 10 KB.
 const DOCUMENT_COST_MAX: usize = 4 << 10;
-/// Memory limit of what a pattern caches while it matches, in bytes.
+/// Limit on the memory that a pattern caches while it matches, in bytes.
 const CACHE_BYTES_MAX: usize = 128 << 10;
 
 /// How much harm an issue may do.
@@ -59,11 +59,11 @@ impl IssueSeverity {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) regex: Regex,
-    /// Its compiled size in KiB, rounded up to a power of two. The time of a search is at most in proportion to it.
+    /// Its compiled size in KiB, rounded up to a power of two. The time of a search is at most proportional to it.
     pub(super) cost: usize,
 }
 
-/// What makes an issue.
+/// The condition that makes an issue.
 #[derive(Debug)]
 pub(super) enum Check {
     /// A match of the first pattern on lines that the second does not match.
@@ -73,7 +73,7 @@ pub(super) enum Check {
 }
 
 impl Check {
-    /// The cost of a search with all its patterns.
+    /// Returns the cost of a search with all its patterns.
     fn cost(&self) -> usize {
         match self {
             Self::Contains(pattern, unless) => pattern.cost + unless.as_ref().map_or(0, |unless| unless.cost),
@@ -91,7 +91,7 @@ pub(super) struct Rule {
     pub(super) description: String,
     pub(super) remediation: String,
     pub(super) check: Check,
-    /// Whether what it matches must not be shown.
+    /// `true` if its matches must not be shown.
     pub(super) secret: bool,
 }
 
@@ -102,10 +102,10 @@ pub struct Criteria {
 }
 
 impl Default for Criteria {
-    /// Our own rules.
+    /// Returns our own rules.
     fn default() -> Self {
         static DEFAULT: LazyLock<Criteria> = LazyLock::new(|| {
-            // The tests parse this constant, so that it is never an error.
+            // The tests parse this constant, so parsing it here cannot fail.
             let rules = read(DEFAULT_CRITERIA).unwrap_or_default().into_iter();
             Criteria { rules: rules.filter_map(Given::rule).map(Arc::new).collect() }
         });
@@ -114,7 +114,7 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// Our own rules together with those of a project's document, at most 256 KiB of JSON with at most 200 rules.
+    /// Returns our own rules together with those of a project's document, at most 256 KiB of JSON with at most 200 rules.
     ///
     /// # Errors
     /// The first mistake, as one sentence that names the rule.
@@ -125,7 +125,7 @@ impl Criteria {
             match (given, default) {
                 (Given::Rule(rule), None) => rules.push(Arc::new(*rule)),
                 (Given::Rule(mut rule), Some(at)) => {
-                    // A new pattern for a secret may forget to say that it is one.
+                    // A new pattern for a secret may lack the flag that marks it as one.
                     rule.secret |= rules[at].secret;
                     rules[at] = Arc::new(*rule);
                 }
@@ -176,7 +176,7 @@ fn read(text: &str) -> Result<Vec<Given>, String> {
     let mut document = Fields::new(parse(text, WHAT)?, WHAT.into())?;
     let given = document.list("categories")?;
     let given = document.required("categories", given)?;
-    // Files of the specification's first implementation have it; it says nothing of the rules.
+    // Files of the specification's first implementation have it; it has no meaning for the rules.
     document.value("version");
     document.finish(&["categories"])?;
     let mut categories: Vec<String> = Vec::new();
@@ -187,7 +187,7 @@ fn read(text: &str) -> Result<Vec<Given>, String> {
         if categories.contains(&category) {
             return Err(format!("Category \"{category}\": this id is used more than once."));
         }
-        // Compiling takes time, so that their number is checked before.
+        // Compiling takes time, so the number of rules is checked before.
         if rules.len() + given.len() > RULES_MAX {
             return Err(format!("{WHAT} has more than {RULES_MAX} rules."));
         }
@@ -252,7 +252,7 @@ fn read_rule(value: Value, category: &str, number: usize) -> Result<Given, Strin
     Ok(Given::Rule(Box::new(Rule { id, category, severity, description, remediation, check, secret })))
 }
 
-/// Compiles a pattern, if it is there.
+/// Compiles a pattern, if it is present.
 fn pattern(fields: &mut Fields, field: &str) -> Result<Option<Pattern>, String> {
     let Some(pattern) = fields.text(field)? else { return Ok(None) };
     if pattern.len() > PATTERN_BYTES_MAX {
@@ -277,7 +277,7 @@ fn pattern(fields: &mut Fields, field: &str) -> Result<Option<Pattern>, String> 
     }
 }
 
-/// Compiles a pattern under growing limits, because a compiled pattern does not tell its size.
+/// Compiles a pattern under growing limits, because a compiled pattern does not expose its size.
 fn compiled(pattern: &str) -> Result<Pattern, regex::Error> {
     let mut cost = PATTERN_COST_MIN;
     loop {
@@ -373,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_of_a_rule_is_told() {
-        for (fields, told) in [
+    fn each_mistake_in_a_rule_is_reported() {
+        for (fields, expected) in [
             (json!({}), "a rule has exactly one of `pattern` and `mustContain`."),
             (json!({ "pattern": "a", "mustContain": "b" }), "a rule has exactly one of"),
             (json!({ "pattern": "(a" }), "`pattern` is not a valid regular expression: unclosed group."),
@@ -399,7 +399,7 @@ mod tests {
             (json!({ "disabled": true }), "`severity` is not allowed here; allowed are: id, disabled."),
         ] {
             let error = with(fields.clone()).unwrap_err();
-            assert!(error.starts_with(&format!("Rule \"r\": {told}")), "{fields}: {error}");
+            assert!(error.starts_with(&format!("Rule \"r\": {expected}")), "{fields}: {error}");
         }
         for field in ["severity", "description", "remediation"] {
             let mut rule = rule(json!({ "pattern": "a" }));
@@ -410,12 +410,12 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_of_a_document_is_told() {
+    fn each_mistake_in_a_document_is_reported() {
         let rule = || rule(json!({ "pattern": "a" }));
         let many = |count: usize| {
             document("c", (0..count).map(|number| json!({ "id": format!("x{number}"), "disabled": true })))
         };
-        for (text, told) in [
+        for (text, expected) in [
             ("{}".to_owned(), "The document of criteria: `categories` is missing."),
             (
                 r#"{"categories":[],"author":1}"#.to_owned(),
@@ -438,7 +438,7 @@ mod tests {
             (" ".repeat(262_145), "The document of criteria has 262145 bytes"),
         ] {
             let error = Criteria::with_project(&text).unwrap_err();
-            assert!(error.starts_with(told), "{text:.200}: {error}");
+            assert!(error.starts_with(expected), "{text:.200}: {error}");
         }
     }
 

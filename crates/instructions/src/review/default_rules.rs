@@ -1,4 +1,4 @@
-//! Tests of the default rules: each finds one text and leaves another alone.
+//! Tests of the default rules: each finds one text and ignores another.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn each_rule_has_an_example() {
     let criteria = Criteria::default();
     let rules: BTreeSet<&str> = criteria.rules.iter().map(|rule| rule.id.as_str()).collect();
     assert_eq!(examples, rules);
-    // Projects disable and replace rules by these ids, so that none may vanish.
+    // Projects disable and replace rules by these ids, so none may disappear.
     assert_eq!(rules.len(), 30);
 }
 
@@ -127,7 +127,7 @@ fn no_example_shows_its_secret() {
     assert_eq!(checked, 14);
 }
 
-/// Texts as people write them. An issue of a high severity would be a false alarm.
+/// Ordinary texts. An issue of a high severity would be a false alarm.
 const ORDINARY: &[&str] = &[
     "Fix the login bug in src/auth.rs and add a regression test. Keep the public API as it is.",
     "Agents must read secrets from the environment: `api_key = os.environ[\"API_KEY\"]`. Never write a token into a file.",

@@ -1,4 +1,4 @@
-//! Reviews a text. An answer never repeats a secret that a rule found, whichever rule found the text around it.
+//! Reviews a text. An answer never repeats a secret that a rule found, even if another rule found the text around it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::criteria::{Check, Criteria, IssueSeverity, Pattern, Rule};
 
-/// Longest text that callers may let review, in bytes.
+/// Longest text that callers may have reviewed, in bytes.
 pub const PROMPT_BYTES_MAX: usize = 10_240;
 const MATCH_CHARS_MAX: usize = 80;
-/// The work of a review beyond one search for each rule, as the sum of [`Pattern::cost`] over further searches. Each of them
+/// Limit on the work of a review beyond one search for each rule, as the sum of [`Pattern::cost`] over further searches. Each of them
 /// can read the rest of the text, so that without a limit the time would grow with the square of its length.
 const WORK_MAX: usize = 4 << 10;
-/// How much of a secret is shown, so that people recognise it: at most this many characters, and at most a quarter.
+/// The number of characters of a secret that are shown, so that people recognise it: at most this many, and at most a quarter.
 const SECRET_CHARS_SHOWN_MAX: usize = 4;
 
 /// The outcome of a review.
@@ -70,7 +70,7 @@ pub fn review(criteria: &Criteria, prompt: &str) -> Review {
     let mut search = Search { text: &text, secrets: Vec::new(), work: WORK_MAX };
     let found: Vec<(&Rule, Violation)> =
         criteria.rules.iter().filter_map(|rule| Some((&**rule, search.violation(rule)?))).collect();
-    // Only now all secrets are known.
+    // Only now are all secrets known.
     let secrets = merged(search.secrets);
     let mut issues: Vec<ReviewIssue> =
         found.into_iter().map(|(rule, violation)| issue(rule, violation, &text, &secrets)).collect();
@@ -83,9 +83,9 @@ pub fn review(criteria: &Criteria, prompt: &str) -> Review {
     Review { issues, summary: ReviewSummary { counts, highest_severity }, length: text.chars().count() }
 }
 
-/// How a text violates a rule.
+/// The way in which a text violates a rule.
 enum Violation {
-    /// This range of it must not be there.
+    /// This range must not be in it.
     Contains(Range<usize>),
     /// Something is missing.
     Lacks,
@@ -96,7 +96,7 @@ struct Search<'a> {
     text: &'a str,
     /// The ranges that rules for secrets match.
     secrets: Vec<Range<usize>>,
-    /// The work that may still be done.
+    /// The remaining budget of work.
     work: usize,
 }
 
@@ -122,7 +122,7 @@ impl Search<'_> {
                 self.secrets.push(range.clone());
             }
             if !may_go_on {
-                // What follows is not looked at: it may be secret, and many guarded matches may hide others.
+                // The rest is not examined: it may be secret, and many guarded matches may hide others.
                 if rule.secret {
                     self.secrets.push(range.end..self.text.len());
                 }
@@ -133,7 +133,7 @@ impl Search<'_> {
         first.map(Violation::Contains)
     }
 
-    /// Whether there may be one more search with these patterns.
+    /// Spends the cost of one more search with these patterns; `false` if the budget does not allow it.
     fn allows(&mut self, pattern: &Pattern, unless: Option<&Pattern>) -> bool {
         let cost = pattern.cost + unless.map_or(0, |unless| unless.cost);
         let left = self.work.checked_sub(cost);
@@ -142,7 +142,7 @@ impl Search<'_> {
     }
 }
 
-/// Ranges in order and without overlaps.
+/// Merges ranges into ordered ones without overlaps.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<usize>> = Vec::new();
@@ -175,21 +175,21 @@ fn issue(rule: &Rule, violation: Violation, text: &str, secrets: &[Range<usize>]
     }
 }
 
-/// The lines that a range touches.
+/// Returns the lines that a range touches.
 fn lines_around<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
     &text[start..end]
 }
 
-/// The beginning of a secret and its length.
+/// Returns the beginning of a secret and its length.
 fn masked(secret: &str) -> String {
     let chars = secret.chars().count();
     let shown: String = secret.chars().take(SECRET_CHARS_SHOWN_MAX.min(chars / 4)).collect();
     format!("{}…[{chars} characters]", echo(&shown))
 }
 
-/// The text of `range` as it is shown, without the secrets in it.
+/// Returns the text of `range` for display, without the secrets in it.
 fn shown(text: &str, range: Range<usize>, secrets: &[Range<usize>]) -> String {
     let mut shown = String::new();
     let mut at = range.start;
@@ -225,7 +225,7 @@ mod tests {
             .unwrap()
     }
 
-    /// The match of the rule `r`.
+    /// Returns the match of the rule `r`.
     fn matched(fields: Value, text: &str) -> Option<String> {
         let review = review(&criteria(json!([rule("r", fields)])), text);
         review.issues.into_iter().find(|issue| issue.rule_id == "r")?.matched

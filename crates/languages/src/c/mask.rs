@@ -1,4 +1,4 @@
-//! Hides macros from the grammars of C and C++ that stand between the words of a declaration, because they take them for types:
+//! Hides macros between the words of a declaration from the grammars of C and C++, which would take them for types:
 //! `class LIB_EXPORT Name {`, `LIB_API void f();`.
 
 /// Ends of the names of macros that say how something is linked or compiled.
@@ -19,7 +19,7 @@ pub(crate) fn masked(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut hidden: Vec<std::ops::Range<usize>> = Vec::new();
     let mut words = Words { bytes, at: 0 };
-    // The word before, and whether only whitespace stands between the two.
+    // The previous word; empty unless only whitespace separates it from the current one.
     let mut before: &str = "";
     while let Some(word) = words.next() {
         let name = text.get(word.clone()).unwrap_or_default();
@@ -112,12 +112,12 @@ impl Words<'_> {
         }
     }
 
-    /// What follows the word after whitespace.
+    /// Returns the first byte after the word that is not whitespace.
     fn follows(&self) -> Option<u8> {
         self.bytes.get(self.at..)?.iter().copied().find(|byte| !byte.is_ascii_whitespace())
     }
 
-    /// Whether a name follows and the body or the bases of a class after it.
+    /// Checks whether a name follows, and then the body or the bases of a class.
     fn opens_class(&self) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let rest = &rest[..rest.len().min(400)];

@@ -18,7 +18,7 @@ pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
     Walk::default().each(builder, root);
 }
 
-/// What the walk knows of the nodes around the current one.
+/// The state of the walk: what is known about the nodes around the current one.
 #[derive(Default)]
 pub(crate) struct Walk<'t> {
     /// Names of parameters, local variables and type parameters, a set for each scope that can bind some.
@@ -82,7 +82,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Whether a name is that of a parameter, a local variable or a type parameter.
+    /// Checks whether a name is that of a parameter, a local variable or a type parameter.
     pub(crate) fn is_local(&self, name: &str) -> bool {
         self.locals.iter().any(|names| names.contains(name))
     }
@@ -147,7 +147,7 @@ impl<'t> Walk<'t> {
     fn include(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(path) = node.child_by_field_name("path") else { return };
         match path.kind() {
-            // The angle brackets stay, because such a file is looked for elsewhere than a quoted one.
+            // The angle brackets stay, because such a file is searched for in other folders than a quoted one.
             "system_lib_string" => b.import_all(path, b.text(path), true),
             "string_literal" => b.import_all(path, b.text(path).trim_matches('"'), true),
             _ => self.each(b, node),
@@ -161,7 +161,7 @@ impl<'t> Walk<'t> {
         };
         let declared = self.declarator(b, node_declarator, base);
         if declared.function.is_none() && node_declarator.kind() != "operator_cast" {
-            // A macro made it look like a function: what is in the braces belongs to the scope around.
+            // A macro made it look like a function: the content of the braces belongs to the scope around.
             self.each_except(b, node, &["type", "declarator", "body"]);
             if let Some(body) = node.child_by_field_name("body") {
                 b.descend(|b| self.each(b, body));
@@ -400,7 +400,7 @@ pub(crate) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = (Option<&'t s
     })
 }
 
-/// Whether a node of this kind names a type.
+/// Checks whether a node of this kind names a type.
 fn is_type(kind: &str) -> bool {
     matches!(kind, "type_identifier" | "template_type" | "dependent_type" | "type_descriptor")
 }

@@ -199,7 +199,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The names of `auto [a, b] = x`. Of what is iterated, the second is the value.
+    /// The names of `auto [a, b] = x`. When iterating, the second one is the value.
     pub(crate) fn bind_parts(&mut self, b: &mut Builder<'t>, declarator: Node<'t>, value: Option<Node<'t>>) {
         for (at, (_, name)) in children(declarator).enumerate().take(64) {
             let value = value.filter(|_| at == 1).map(|value| {

@@ -1,5 +1,5 @@
-//! Finds the names of what is called, awaited or thrown. A chain of names may follow something that has none: a literal, a template,
-//! parentheses, a block.
+//! Finds the names of expressions that are called, awaited or thrown. A chain of names may follow an expression without a name: a literal,
+//! a template, parentheses, a block.
 
 use tree_sitter::Node;
 
@@ -65,7 +65,7 @@ pub(super) fn named(text: &str, node: &Node<'_>, end: usize, marks: &Marks) -> O
     tails.into_iter().rev().find_map(|(from, tail)| Some((from, values::chain(tail, marks)?)))
 }
 
-/// What parentheses around a callee contain: `(this.f)` of `(this.f)(x)`.
+/// Removes the parentheses around a callee: `(this.f)(x)` calls `this.f`.
 pub(super) fn without_parentheses<'t>(node: Node<'t>) -> Node<'t> {
     let mut inner = node;
     for _ in 0..PARENTHESES_MAX {
@@ -78,7 +78,7 @@ pub(super) fn without_parentheses<'t>(node: Node<'t>) -> Node<'t> {
     inner
 }
 
-/// Whether a text that may look like a chain begins with something that has no name.
+/// Checks whether a text that may look like a chain begins with something that has no name.
 fn begins_unnamed(text: &str, node: &Node<'_>, raw: &str) -> bool {
     if CASTS.iter().any(|cast| raw.starts_with(cast)) {
         return true;
@@ -97,7 +97,7 @@ fn begins_unnamed(text: &str, node: &Node<'_>, raw: &str) -> bool {
     leaf.id() != node.id() && !leaf.is_named() && BLOCK_WORDS.contains(&&text[leaf.byte_range()])
 }
 
-/// Whether the name of a kind of node has one of these parts.
+/// Checks whether the name of a kind of node contains one of these parts.
 fn has(parts: &[&str], kind: &str) -> bool {
     parts.iter().any(|part| kind.contains(part))
 }

@@ -10,8 +10,7 @@ use super::query::Item;
 use super::values::{self, Target, VALUE_BYTES_MAX};
 use crate::identifier::Marks;
 
-/// The node of what is called, and where that ends: some grammars have no node for the callee, which then ends where the arguments or
-/// a block start.
+/// The node of the callee, and its end: some grammars have no node for the callee, which then ends where the arguments or a block start.
 pub(super) fn callee_of<'t>(item: &Item<'t, '_>) -> (Node<'t>, usize) {
     let node = callee::without_parentheses(item.node);
     let block = node.child_by_field_name("block");
@@ -38,7 +37,7 @@ impl Gathering<'_> {
         };
         let Some((from, callee)) = named else { return };
         let raw = item.set.unwrap_or(&self.text[from..callee_end]);
-        // Behind a receiver without a name, the call begins with the first name.
+        // After a receiver without a name, the call begins with the first name.
         let is_behind = from > node.start_byte() || raw.starts_with(['(', '[', '{']);
         let first =
             values::first_name_start(raw, self.outline.marks).filter(|_| item.set.is_none() && is_behind);
@@ -72,7 +71,7 @@ impl Gathering<'_> {
         });
         self.stop.count(item.partner.map_or(0, |list| list.child_count() as usize));
         let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
-        // The rules of risks name what is called without marks.
+        // The rules of risks name callees without marks.
         let plain =
             Some(raw).filter(|raw| raw.contains(MARKS)).and_then(|raw| values::chain(raw, Marks::of("")));
         self.flow.calls.push(CallSite {

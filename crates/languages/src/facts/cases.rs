@@ -15,7 +15,7 @@ use crate::{Language, PARSED, syntax};
 /// One case: a kind of fact, its expected values, and a source.
 struct Case {
     fact: String,
-    /// Values that the source must have (`+`, true) or must not have (`-`, false); an empty text stands for any value.
+    /// Values that the source must have (`+`, true) or must not have (`-`, false); an empty text matches any value.
     expected: Vec<(bool, String)>,
     source: String,
     line: usize,
@@ -197,7 +197,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Control flow", &["branches", "loops", "breaks", "continues", "async", "generator", "returns", "lint"]),
 ];
 
-/// Whether the query of a language can extract the facts of a column.
+/// Checks whether the query of a language can extract the facts of a column.
 fn supports(features: &QueryFeatures, fact: &str) -> bool {
     let kind = match fact {
         "branches" => FactKind::Counts(CountKind::Branches),

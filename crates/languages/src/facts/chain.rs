@@ -5,13 +5,13 @@ use crate::identifier::Marks;
 
 /// Separators between the parts of a dotted name.
 pub(super) const SEPARATORS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
-/// What may follow a separator in C++.
+/// A keyword that may follow a separator in C++.
 const TEMPLATE: &str = "template ";
 
 /// Keywords before a chain: `new a.B`, `&mut self.x`.
 const LEADING_WORDS: &[&str] = &["new", "mut", "ref", "await", "co_await", "try", "try?", "try!", "typename"];
 
-/// Where a chain starts after keywords. A keyword without a chain after it is a name.
+/// Returns the start of a chain after its keywords. A keyword without a chain after it is a name.
 fn chain_start(raw: &str) -> usize {
     let mut chain = raw;
     loop {
@@ -117,12 +117,12 @@ fn quoted(text: &str, close: char) -> Option<&str> {
     inner.get(..end).filter(|name| !name.is_empty())
 }
 
-/// Whether a character that is no letter of ASCII belongs to a name: a mark that is composed with a letter, an emoji.
+/// Checks whether a character outside ASCII belongs to a name: a combining mark, an emoji.
 pub(super) fn is_beyond_ascii(c: char) -> bool {
     !c.is_ascii() && !c.is_whitespace() && !c.is_control()
 }
 
-/// How often the bytes of a text may be searched in vain for the ends of strings.
+/// Maximum number of times that the bytes of a text may be searched in vain for the ends of strings.
 pub(super) const UNENDED_TIMES_MAX: usize = 8;
 
 /// Length of the rest of a string that began with `quote`, including the closing quote. The error is the length of the rest of

@@ -16,7 +16,7 @@ pub struct Comment {
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// Whether it documents a definition or the file.
+    /// `true` if it documents a definition or the file.
     pub doc: bool,
     /// Its text without markers.
     pub text: String,
@@ -81,14 +81,14 @@ pub(super) fn comments(
     Ok(comments.collect())
 }
 
-/// Whether a comment is for readers of the code; given as written and without markers.
+/// Checks whether a comment is meant for readers of the code; given as written and without markers.
 pub(super) fn is_about_code(raw: &str, body_text: &str) -> bool {
     !raw.starts_with("#!")
         && !cells::is_mark(raw)
         && !NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word))
 }
 
-/// Whether only whitespace precedes `at` in its line.
+/// Checks whether only whitespace precedes `at` in its line.
 fn is_alone_on_line(text: &str, at: usize) -> bool {
     text[..at].rsplit('\n').next().unwrap_or_default().trim().is_empty()
 }

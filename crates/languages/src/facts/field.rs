@@ -130,7 +130,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether a field has a value.
+    /// Checks whether a field has a value.
     #[must_use]
     pub fn has(&self, field: Field, value: &str) -> bool {
         self.values.iter().any(|(f, v)| *f == field && v == value)

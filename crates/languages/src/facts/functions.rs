@@ -18,14 +18,14 @@ const FUNCTION_LINES_MAX: usize = 100;
 const SECTIONS_MAX: usize = 64;
 /// Names of the receiver of a method.
 const RECEIVERS: &[&str] = &["self", "cls", "this"];
-/// How often each parameter of a file may be stored, on average. Parameters of functions in default values also count as those
-/// of the enclosing functions; with deeper nesting, the rest is dropped.
+/// Maximum number of times that each parameter of a file may be stored, on average. Parameters of functions in default values also count as
+/// those of the enclosing functions; with deeper nesting, the rest is dropped.
 const PARAMS_TIMES_MAX: usize = 8;
 
 /// A word that gives the definitions after it their visibility.
 struct Section<'t> {
     word: &'t str,
-    /// Where it stands, and where the list of definitions ends in which it stands.
+    /// The range from the word to the end of the list of definitions that contains it.
     range: Range<usize>,
     /// The number of the definition around it.
     parent: Option<usize>,

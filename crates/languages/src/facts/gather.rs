@@ -22,7 +22,7 @@ use crate::stop::{Stop, Stopped};
 const IMPORTS_MAX: usize = 4096;
 /// Reading texts longer than this, in bytes, is limited, because they can be nested (`a().b().c()`, `await await x`).
 const LONG_BYTES: usize = 1024;
-/// How often each byte of a file may be read in long texts, on average; a small file counts as one of 64 KiB.
+/// Maximum number of times that each byte of a file may be read in long texts, on average; a small file counts as one of 64 KiB.
 const LONG_TIMES_MAX: usize = 64;
 const LONG_FILE_BYTES_MIN: usize = 64 * 1024;
 /// Words in comments that violate the lint rule `todo`.

@@ -13,7 +13,7 @@ const VALUES_MAX: usize = 256;
 pub(crate) struct DefinitionFacts {
     /// Facts of its own lines, sorted, without duplicates.
     pub(crate) values: Vec<(Field, String)>,
-    /// Whether other files can use it.
+    /// `true` if other files can use it.
     pub(crate) exported: Option<bool>,
 }
 
@@ -54,8 +54,8 @@ fn bound(values: &mut Vec<(Field, String)>) {
     });
 }
 
-/// Whether other files can use a definition, by the `exports` of its file or by its visibility. If a file has exports, its
-/// other top-level definitions are private. `None` if it is unknown.
+/// Returns whether other files can use a definition, by the `exports` of its file or by its visibility. If a file has exports, its other
+/// top-level definitions are private. `None` if it is unknown.
 pub(super) fn exported(
     definition: &Definition,
     values: &[(Field, String)],

@@ -23,7 +23,7 @@ macro_rules! roles {
                 match capture { $($capture => Some(Self::$variant),)* _ => None }
             }
 
-            /// Whether it is in the head of its declaration.
+            /// Returns `true` if the capture is in the head of its declaration.
             pub(crate) fn is_in_heads(self) -> bool {
                 matches!(self, Self::Visibility | Self::Modifier | Self::Decorator)
             }
@@ -98,7 +98,7 @@ impl FactQuery {
         self.text
     }
 
-    /// Whether it has been compiled.
+    /// Returns `true` if it has been compiled.
     #[cfg(test)]
     pub(super) fn is_compiled(&self) -> bool {
         self.compiled.get().is_some()
@@ -108,7 +108,7 @@ impl FactQuery {
 /// The facts that a query can extract.
 pub(crate) struct QueryFeatures {
     roles: Vec<Role>,
-    /// Visibility of definitions without an explicit one, by the kinds of what encloses them: the lines
+    /// Visibility of definitions without an explicit one, by the kinds of the definitions around them: the lines
     /// `;! default-visibility public in interface` and, for all others, `;! default-visibility private`. `file` is the top of a file.
     default_visibility: Vec<(Vec<String>, String)>,
     /// Facts that the language does not have, although its captures suggest them: the line `;! without mutates returns`.
@@ -140,7 +140,7 @@ impl Compiled {
         Ok(Self { query, roles, features: QueryFeatures::new(text) })
     }
 
-    /// Whether the language has calls and control flow, so that names in it refer to what is defined in code.
+    /// Returns `true` if the language has calls and control flow, so that names in it refer to definitions in code.
     pub(crate) fn is_code(&self) -> bool {
         self.features.has_role(Role::Call) && self.features.has_role(Role::Branch)
     }
@@ -187,7 +187,7 @@ impl QueryFeatures {
         Self { roles, default_visibility, without }
     }
 
-    /// The visibility of a definition without an explicit one; `around` is the kind of what encloses it.
+    /// The visibility of a definition without an explicit one; `around` is the kind of the definition that encloses it.
     pub(super) fn default_visibility(&self, around: Option<&str>) -> Option<&str> {
         let around = around.unwrap_or("file");
         let holds = |kinds: &[String]| kinds.iter().any(|kind| kind == around);
@@ -196,12 +196,12 @@ impl QueryFeatures {
         found.map(|(_, word)| word.as_str())
     }
 
-    /// Whether the directive `without` excludes a fact.
+    /// Checks whether the directive `without` excludes a fact.
     pub(super) fn excludes(&self, fact: &str) -> bool {
         self.without.iter().any(|name| name == fact)
     }
 
-    /// Whether the query has a capture of this role, or a default visibility.
+    /// Checks whether the query has a capture of this role, or a default visibility.
     pub(super) fn has_role(&self, role: Role) -> bool {
         self.roles.contains(&role) || (role == Role::Visibility && !self.default_visibility.is_empty())
     }
@@ -238,7 +238,7 @@ pub enum CountKind {
 }
 
 impl QueryFeatures {
-    /// Whether the query can extract facts of this kind.
+    /// Checks whether the query can extract facts of this kind.
     pub(crate) fn supports(&self, kind: FactKind) -> bool {
         let any = |roles: &[Role]| roles.iter().any(|role| self.has_role(*role));
         match kind {
@@ -299,7 +299,7 @@ pub(super) struct Item<'t, 'q> {
 pub(crate) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
 
 impl<'t> Items<'t, '_> {
-    /// What is captured, and whether the query replaces the node's text by another.
+    /// Returns each capture with its node; the flag is `true` if the query replaces the node's text.
     pub(crate) fn captures(&self) -> impl Iterator<Item = (Role, Node<'t>, bool)> {
         self.0.iter().map(|item| (item.role, item.node, item.set.is_some()))
     }

@@ -18,10 +18,10 @@ const IMPORT_WORDS: &[&str] = &[
 /// File extensions that an import in JavaScript or TypeScript may omit.
 const SCRIPT_ENDINGS: &[&str] = &[".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs"];
 
-/// Values under which some languages store what was written.
+/// Values under which some languages store a written value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpellingGroup {
-    /// The values: what was written first, then other spellings.
+    /// The values: the written one first, then other spellings.
     pub spellings: Vec<String>,
     /// The languages; empty: all but [`except`](Self::except).
     pub only: Vec<&'static str>,

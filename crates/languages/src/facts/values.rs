@@ -65,7 +65,7 @@ pub(super) fn chain(raw: &str, marks: &Marks) -> Option<String> {
     (named && chain.len() <= VALUE_BYTES_MAX).then_some(chain)
 }
 
-/// Whether a text continues a chain.
+/// Checks whether a text continues a chain.
 pub(super) fn begins_with_separator(text: &str) -> bool {
     SEPARATORS.iter().any(|separator| text.starts_with(separator))
 }
@@ -79,12 +79,12 @@ pub(super) fn command(raw: &str) -> Option<String> {
         .flatten()
 }
 
-/// Where the first name of a chain starts.
+/// Returns the start of the first name of a chain.
 pub(super) fn first_name_start(raw: &str, marks: &Marks) -> Option<usize> {
     parts(raw, marks)?.first().map(|(start, _)| *start)
 }
 
-/// Where the last name of a chain starts.
+/// Returns the start of the last name of a chain.
 pub(super) fn last_name_start(raw: &str, marks: &Marks) -> Option<usize> {
     parts(raw, marks)?.last().map(|(start, _)| *start)
 }
@@ -186,7 +186,7 @@ const LITERALS: &[&str] = &[
     "default",
 ];
 
-/// Whether a value is only a chain of names, so that its target is an alias.
+/// Checks whether a value is only a chain of names, so that its target is an alias.
 pub(super) fn is_plain_chain(raw: &str) -> bool {
     let bare = raw.trim_start_matches(['$', '@', '&', '*']);
     !LITERALS.contains(&raw)
@@ -200,7 +200,7 @@ const NOTHING: &[&str] = &[
     "noreturn",
 ];
 
-/// Whether a function with this declared return type returns a value.
+/// Checks whether a function with this declared return type returns a value.
 pub(super) fn is_value_type(name: &str) -> bool {
     !NOTHING.contains(&name)
 }

@@ -1,8 +1,8 @@
-//! The names of captures in highlight queries, and what they stand for.
+//! The names of captures in highlight queries, and their meanings.
 
 use super::Highlight;
 
-/// What a capture says of a node.
+/// The colour that a capture gives to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     /// It has no colour of its own, and not that of the node around it either.
@@ -13,7 +13,7 @@ pub(super) enum Mark {
     Colour(Highlight),
 }
 
-/// First parts of capture names, and what they stand for. The longest that fits counts; a part ends at a dot.
+/// First parts of capture names, and their meanings. The longest that fits counts; a part ends at a dot.
 const NAMES: &[(&str, Mark)] = &[
     ("attribute", Mark::Colour(Highlight::Attribute)),
     ("boolean", Mark::Colour(Highlight::Constant)),
@@ -68,7 +68,7 @@ const NAMES: &[(&str, Mark)] = &[
     ("variable.member", Mark::Colour(Highlight::Property)),
 ];
 
-/// What a capture stands for; `None` for a name that is not known, which a test finds.
+/// Returns the meaning of a capture; `None` for an unknown name, which a test finds.
 pub(super) fn mark(capture: &str) -> Option<Mark> {
     let fits =
         |name: &str| capture.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -76,7 +76,7 @@ pub(super) fn mark(capture: &str) -> Option<Mark> {
 }
 
 impl Mark {
-    /// What it says of a node with this text. `is_token` is whether the node stands for its own text, as `:` and `fn` do.
+    /// Returns the mark for a node with this text. `is_token` is `true` for a node that is named by its own text, such as `:` and `fn`.
     ///
     /// Some queries give the colour of words to symbols that act like them, such as the `?` and `:` of a condition; these stay
     /// plain as in all other languages.

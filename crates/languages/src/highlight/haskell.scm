@@ -1,4 +1,4 @@
-; Colours of Haskell. The query of the grammar tells expressions from patterns by supertypes, which ours cannot.
+; Colours of Haskell. The query of the grammar distinguishes expressions from patterns by supertypes, which ours cannot.
 [(comment) (haddock)] @comment
 (pragma) @attribute
 (cpp) @keyword

@@ -30,7 +30,7 @@ use crate::chunking::PARSED_BYTES_MAX;
 use crate::language::Language;
 use crate::stop::Stop;
 
-/// What a part of a text is. If several fit, the one that is declared last wins; see the module for why.
+/// The kind of a part of a text. If several fit, the one that is declared last wins; see the module for why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Highlight {
     /// A string, a character, a regular expression, a block of code in a document.
@@ -107,7 +107,7 @@ pub struct HighlightedSpan {
     pub highlight: Highlight,
 }
 
-/// How much work one file may cause.
+/// Limits of the work that one file may cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HighlightLimits {
     /// Longest text in bytes that is coloured; more than [`PARSED_BYTES_MAX`] has no effect.
@@ -127,8 +127,8 @@ impl Default for HighlightLimits {
 /// Never fails. There are none if the language has no grammar, if the text is too long or would crash the grammar's scanner, or
 /// if it is not parsed in time; if only the query takes too long, there are those of the beginning of the file.
 ///
-/// Parsing runs C code, and the Kotlin grammar recovers from errors in some texts for minutes without looking at the clock. The
-/// time limit cannot end that: for texts that nobody vouches for, call this in a process that can be killed.
+/// Parsing runs C code, and the Kotlin grammar recovers from errors in some texts for minutes without looking at the clock. The time limit
+/// cannot end that: for untrusted texts, call this in a process that can be killed.
 #[must_use]
 pub fn highlight(language: &Language, text: &str, limits: &HighlightLimits) -> Vec<HighlightedSpan> {
     let Some(grammar) = &language.grammar else { return Vec::new() };

@@ -59,7 +59,7 @@ pub(super) fn marks(
 /// A text that is painted from left to right.
 struct Canvas<'t> {
     text: &'t str,
-    /// The end of what is painted.
+    /// The end of the painted text.
     painted: usize,
     /// Nodes around the current byte, outer ones first: where they end, and their marks.
     open: Vec<(usize, Mark)>,
@@ -77,7 +77,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Paints up to a byte with the nodes that are open, of which the innermost counts.
+    /// Paints up to a byte with the open nodes; the innermost one counts.
     fn advance(&mut self, to: usize) {
         while let Some(&(end, mark)) = self.open.last() {
             self.fill(end.min(to), mark);

@@ -1,6 +1,6 @@
-//! The highlight query of each language: what its grammar comes with, and what we add or write ourselves.
+//! The highlight query of each language: the one that its grammar comes with, and our additions and own queries.
 //!
-//! Our own: Kotlin, whose grammar has none; Haskell, whose query tells expressions from patterns in a notation that
+//! Our own: Kotlin, whose grammar has none; Haskell, whose query distinguishes expressions from patterns in a notation that
 //! [`crate::tree_query`] does not read; TOML, whose query paints a whole pair like its key.
 
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ struct HighlightQuery {
 /// A query that was compiled.
 pub(super) struct Compiled {
     pub(super) query: Query,
-    /// What each capture stands for, by its number; `None` for those that are only for predicates.
+    /// The meaning of each capture, by its number; `None` for those that are only for predicates.
     pub(super) marks: Vec<Option<Mark>>,
 }
 
@@ -34,7 +34,7 @@ const JSX: &str = tree_sitter_javascript::JSX_HIGHLIGHT_QUERY;
 const TYPESCRIPT: &str = tree_sitter_typescript::HIGHLIGHTS_QUERY;
 const C: &str = tree_sitter_c::HIGHLIGHT_QUERY;
 
-// What queries lack.
+// Additions to queries.
 
 /// Escape sequences.
 const ESCAPES: &str = "(escape_sequence) @escape";
@@ -91,7 +91,7 @@ impl HighlightQuery {
     }
 }
 
-/// The query of a language, compiled once; `None` if there is none.
+/// The query of a language, compiled once; `None` if the language has no query.
 pub(super) fn compiled(language: &str, grammar: &Grammar) -> Option<&'static Compiled> {
     let of_language = QUERIES.iter().find(|query| query.language == language)?;
     of_language.compiled.get_or_init(|| compile(of_language.texts, grammar)).as_ref().ok()
@@ -114,7 +114,7 @@ pub(super) fn error(language: &str, grammar: &Grammar) -> Option<String> {
 /// Compiles a query.
 ///
 /// # Errors
-/// A message for the maintainer: a pattern that cannot be read, a capture that stands for nothing.
+/// A message for the maintainer: a pattern that cannot be read, or a capture without a meaning.
 fn compile(texts: &[&str], grammar: &Grammar) -> Result<Compiled, String> {
     let query = Query::new(&(grammar.language)(), &readable(&texts.join("\n")))?;
     let mark = |capture: &str| match mark(capture) {
@@ -128,9 +128,9 @@ fn compile(texts: &[&str], grammar: &Grammar) -> Result<Compiled, String> {
 /// The condition that a name is not one of a local variable.
 const NOT_LOCAL: &str = "(#is-not? local)";
 
-/// The text of a query as [`Query`] reads it. Zig's conditions in Lua's notation are the same as regular expressions, and its
-/// setting orders patterns, which needs no order here. Patterns for names that are not local variables are removed: nobody knows which
-/// names are.
+/// The text of a query as [`Query`] reads it. Zig's conditions in Lua's notation are the same as regular expressions, and its setting
+/// orders patterns, which needs no order here. Patterns for names that are not local variables are removed: it is unknown which names are
+/// local.
 fn readable(text: &str) -> String {
     let mut text = text.replace("#lua-match?", "#match?").replace("(#set! \"priority\" 95)", "");
     while let Some(at) = text.find(NOT_LOCAL) {

@@ -185,7 +185,7 @@ fn symbols_and_variables_have_no_colour() {
     // A condition's `?` and `:` are keywords to the query of Swift, and braces constructors to that of Lua.
     assert_eq!(coloured("swift", "a ? b : c"), []);
     assert_eq!(coloured("lua", "a = {}"), []);
-    // Nobody knows which names are local variables.
+    // It is unknown which names are local variables.
     assert_eq!(coloured("ruby", "a = 1\nb = a\n"), [("1", Highlight::Number)]);
 }
 
@@ -213,7 +213,7 @@ fn what_is_too_long_or_takes_too_long_has_no_colour() {
     assert_sound(&text, &spans);
 }
 
-/// Where the grammar is ambiguous at every level, the parser releases its stack by recursion.
+/// The parser releases its stack by recursion where the grammar is ambiguous at every level.
 #[test]
 fn an_ambiguous_nest_does_not_overflow_the_stack() {
     let text = "{ a: ".repeat(30_000);

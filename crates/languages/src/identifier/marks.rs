@@ -1,10 +1,10 @@
-//! The marks of each language: which of them are part of a name, and which are only written beside it.
+//! The marks of each language: which of them are part of a name, and which are only written around it.
 
 use super::normal::nfc;
 use super::operator::{self, OPERATOR, is_word};
 use crate::terms::squash;
 
-/// How the languages of a row write names.
+/// The way in which the languages of a row write names.
 #[derive(Debug)]
 pub(crate) struct Marks {
     /// Their ids; the last row of the table has none and is for all others.
@@ -17,17 +17,18 @@ pub(crate) struct Marks {
     before: &'static [&'static str],
     /// After a name where it is used, and not part of it: `vec!`.
     after: &'static [&'static str],
-    /// Characters beside letters, digits and `_` that a name may have anywhere.
+    /// Characters besides letters, digits and `_` that a name may have anywhere.
     inside: &'static [char],
     /// Characters with which a name may end.
     last: &'static [char],
-    /// Whether a word and white space may be the beginning of a name: `operator bool`, `operator new[]`.
+    /// `true` if a word and white space may be the beginning of a name: `operator bool`, `operator new[]`.
     typed_operators: bool,
-    /// Where uses of operators are reported: those of the language's own library, which are not, because every file has them.
+    /// The operators of the language's own library, whose uses are not reported because every file has them. `None` if no uses of operators
+    /// are reported.
     own_operators: Option<&'static [&'static str]>,
 }
 
-/// What other languages write: no escapes, and no marks in names.
+/// The notation of all other languages: no escapes, and no marks in names.
 const PLAIN: Marks = Marks {
     languages: &[],
     around: &[],
@@ -109,7 +110,7 @@ const QUOTES: &[&str] = &["\"", "'", "`"];
 /// Marks of any language that a name may lose to become bare.
 const LEADING: [char; 9] = ['$', '@', '#', '&', '*', ':', '.', '%', '\''];
 const TRAILING: [char; 7] = ['!', '?', '\'', '=', '$', '*', '#'];
-/// What every module of Haskell sees, and the sign of equal types.
+/// The operators that every module of Haskell sees, and the sign of equal types.
 const PRELUDE_OF_HASKELL: &[&str] = &[
     "!!", "$", "$!", "&&", "*", "**", "*>", "+", "++", "-", ".", "/", "/=", "<", "<$", "<$>", "<*", "<*>",
     "<=", "<>", "=<<", "==", ">", ">=", ">>", ">>=", "^", "^^", "||", "~",
@@ -135,17 +136,17 @@ impl Marks {
         self.languages
     }
 
-    /// Whether a name may have the character anywhere, beside letters, digits and `_`.
+    /// Checks whether the character may be anywhere in a name, besides letters, digits and `_`.
     pub(crate) fn is_inside(&self, c: char) -> bool {
         self.inside.contains(&c)
     }
 
-    /// Whether a name may end with the character.
+    /// Checks whether a name may end with the character.
     pub(crate) fn is_last(&self, c: char) -> bool {
         self.last.contains(&c) || self.is_inside(c)
     }
 
-    /// Whether names that would be keywords have this text before them.
+    /// Checks whether this text precedes names that would be keywords.
     pub(crate) fn escapes_with(&self, mark: &str) -> bool {
         self.escape.contains(&mark)
     }
@@ -156,7 +157,7 @@ impl Marks {
         self.around.iter().find(is_it).map(|_| c)
     }
 
-    /// Whether a name is that of an operator, which is called without a name of letters.
+    /// Checks whether a name is that of an operator, which is called without a name of letters.
     pub(crate) fn is_operator(&self, name: &str) -> bool {
         let has_signs = |text: &str| {
             let is_sign = |c: char| !is_word(c) && !c.is_whitespace() && !self.is_inside(c);
@@ -165,7 +166,7 @@ impl Marks {
         has_signs(name) || (self.typed_operators && operator::of_cpp(name).is_some())
     }
 
-    /// Whether uses of an operator are reported.
+    /// Checks whether uses of an operator are reported.
     pub(crate) fn reports_operator(&self, operator: &str) -> bool {
         self.own_operators.is_some_and(|own| !own.contains(&operator))
     }
@@ -177,7 +178,7 @@ impl Marks {
         let quoted = QUOTES.iter().map(|quote| (*quote, *quote));
         for (open, close) in self.around.iter().copied().chain(quoted) {
             if let Some(inner) = between(name, open, close) {
-                // What is written between marks is the whole name.
+                // The text between marks is the whole name.
                 return inner.to_owned();
             }
         }
@@ -209,19 +210,19 @@ impl Marks {
     }
 }
 
-/// What stands between two marks, if there is anything.
+/// Returns the text between two marks, if there is any.
 fn between<'n>(name: &'n str, open: &str, close: &str) -> Option<&'n str> {
     let inner = name.strip_prefix(open)?.strip_suffix(close)?.trim();
-    // `"a"."b"` is no quoted name, and `(a)(b)` none in brackets.
+    // `"a"."b"` is not a quoted name, and `(a)(b)` is not a name in brackets.
     (!inner.is_empty() && !inner.contains(close)).then_some(inner)
 }
 
-/// Whether a text consists of signs alone, as the name of an operator does.
+/// Checks whether a text consists only of signs, like the name of an operator.
 fn is_signs(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_alphanumeric() || c == '_' || c.is_whitespace())
 }
 
-/// How much a spelling that was asked for agrees with a name of the index; the worse first.
+/// The degree to which a requested spelling agrees with a name of the index; the worse first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closeness {
     /// Only the letters are equal: `get!` and `get`.
@@ -230,7 +231,7 @@ pub enum Closeness {
     Same,
 }
 
-/// How much a spelling that was asked for agrees with a name that is defined in a language. `None` if it is another name.
+/// Compares a requested spelling with a name that is defined in a language. Returns `None` if it is another name.
 #[must_use]
 pub fn closeness(language: Option<&str>, asked: &str, name: &str) -> Option<Closeness> {
     let asked = nfc(asked.trim());

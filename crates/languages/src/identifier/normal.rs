@@ -21,7 +21,7 @@ pub fn nfc(text: &str) -> Cow<'_, str> {
 pub struct Mapped<'t> {
     /// The text as it is compared.
     pub text: Cow<'t, str>,
-    /// Where pieces begin that are normalised by themselves: in the compared text, and in the written one. Empty if both are equal.
+    /// The starts of the pieces that are normalised separately: in the compared text, and in the written one. Empty if both are equal.
     pieces: Vec<(usize, usize)>,
     written_bytes: usize,
 }
@@ -68,9 +68,9 @@ impl<'t> Mapped<'t> {
     }
 }
 
-/// Whether a character is composed with none before it.
+/// Checks whether a character never combines with the one before it.
 fn begins_piece(c: char) -> bool {
-    // The Kelvin sign is not normal itself, but the letter that it stands for is composed with none before it.
+    // The Kelvin sign itself is not normalised, but the letter that it becomes never combines with the character before it.
     let first = std::iter::once(c).nfd().next().unwrap_or(c);
     canonical_combining_class(first) == 0 && is_nfc_quick(std::iter::once(first)) == IsNormalized::Yes
 }

@@ -3,7 +3,7 @@
 
 /// The word before the signs of an operator, and before the type to which one converts.
 pub(super) const OPERATOR: &str = "operator";
-/// What stands between that word and the name of a literal.
+/// The quotes between that word and the suffix of a literal operator.
 const LITERAL: &str = "\"\"";
 /// Operators that are words; the first two allocate arrays as well.
 const WORDS: &[&str] = &["new", "delete", "new[]", "delete[]", "co_await"];
@@ -50,7 +50,7 @@ pub(super) fn asked(text: &str) -> Option<String> {
     (is_apart && is_certain(&typed(bare))).then(|| of_cpp(text)).flatten()
 }
 
-/// What stands before the word for operators, and behind it.
+/// Returns the text before the word for operators, and the text after it.
 fn divided(name: &str) -> Option<(&str, &str)> {
     name.match_indices(OPERATOR).find_map(|(at, _)| {
         let (outer, behind) = (&name[..at], &name[at + OPERATOR.len()..]);
@@ -59,7 +59,7 @@ fn divided(name: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// A type without the parameters behind it, and with white space only between words.
+/// A type without the parameters after it, and with white space only between words.
 fn typed(written: &str) -> String {
     let (mut typed, mut depth, mut is_apart) = (String::new(), 0_usize, false);
     for c in written.chars() {
@@ -80,7 +80,7 @@ fn typed(written: &str) -> String {
     typed
 }
 
-/// Whether a type, or the word of an operator, is nothing that people write about operators: `bool`, `std::string`, `T&`, but not
+/// Checks whether a type, or the word of an operator, cannot be part of a sentence about operators: `bool`, `std::string`, `T&`, but not
 /// `precedence`.
 fn is_certain(typed: &str) -> bool {
     let (mut outside, mut depth) = (String::new(), 0_usize);
@@ -100,7 +100,7 @@ fn is_certain(typed: &str) -> bool {
     WORDS.contains(&typed) || (is_type && depth == 0 && (others == 0 || (others == 1 && is_marked)))
 }
 
-/// Whether a character belongs to the letters of a name. What is neither ASCII nor white space does, as an emoji.
+/// Checks whether a character belongs to the letters of a name. That includes all others outside ASCII except white space, such as emoji.
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace() && !c.is_control())
 }

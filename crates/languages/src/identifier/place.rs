@@ -2,7 +2,7 @@
 
 use super::marks::Marks;
 
-/// Signs of which names of operators consist.
+/// The signs in names of operators.
 const SIGNS: &str = "!#$%&*+./<=>?@\\^|-~:";
 
 /// An identifier in a line.
@@ -45,14 +45,14 @@ fn operator_at(chars: &[char], at: usize, marks: &Marks) -> Option<IdentifierAt>
     let is_sign = |at: &usize| chars.get(*at).is_some_and(|c| SIGNS.contains(*c));
     let end = (at..chars.len()).take_while(is_sign).last()? + 1;
     let start = (0..at).rev().take_while(is_sign).last().unwrap_or(at);
-    // `Data.Map.!`: the dot behind the name of a module is not part of it.
+    // `Data.Map.!`: the dot after the name of a module is not part of it.
     let is_behind_name = start > 0 && chars[start - 1].is_alphanumeric();
     let start = start + usize::from(is_behind_name && chars[start] == '.' && start + 1 < end);
     let name: String = chars[start..end].iter().collect();
     marks.reports_operator(&name).then_some(IdentifierAt { name, width: end - start })
 }
 
-/// Whether a mark that belongs to the name as it is written stands before it: the `@` of C#, or the `#` of a private member.
+/// Checks whether a mark that belongs to the written name precedes it: the `@` of C#, or the `#` of a private member.
 fn has_mark_before(chars: &[char], begin: usize, marks: &Marks) -> bool {
     match begin.checked_sub(1).map(|before| chars[before]) {
         Some('@') => marks.escapes_with("@"),

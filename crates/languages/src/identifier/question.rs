@@ -1,8 +1,8 @@
-//! Reads a name as people write it, with what it belongs to: `Context.json`, `Vec#<=>`, `Repo.get!/2`, `Foo.#load`, `a::operator==`.
+//! Reads a name as people write it, with the names around it: `Context.json`, `Vec#<=>`, `Repo.get!/2`, `Foo.#load`, `a::operator==`.
 
 use super::operator::{self, OPERATOR};
 
-/// A name with the names of what is around it.
+/// A name with the names of its containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionName {
     /// The names of the containers, outermost first.
@@ -17,13 +17,13 @@ const SEPARATORS: &[&str] = &["::", "->", "?.", "!.", "&.", ".", "#", "\\", "/"]
 const LEADING: [char; 8] = ['$', '@', '#', '&', '*', ':', '%', '~'];
 /// Marks after a name.
 const TRAILING: [char; 4] = ['!', '?', '\'', '='];
-/// What is left of a sentence around a name.
+/// Punctuation that a sentence leaves around a name.
 const PUNCTUATION: [char; 4] = [',', ';', '.', ':'];
 /// Most names of a chain.
 const PARTS_MAX: usize = 32;
 
-/// Splits the text of a name; `None` if it is none. White space is in no such name, but between backticks, and behind the word
-/// `operator`: `operator +`, `operator new[]`, `operator std::string`.
+/// Splits the text of a name; `None` if it is not a name. A name has white space only between backticks, and after the word `operator`:
+/// `operator +`, `operator new[]`, `operator std::string`.
 #[must_use]
 pub fn split_name(text: &str) -> Option<QuestionName> {
     let text = text.trim();
@@ -93,7 +93,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     (!name.is_empty()).then(|| (name.to_owned(), after))
 }
 
-/// What follows the arguments between angle brackets, as `<T, U>`; `None` if they are not closed.
+/// Returns the text after the arguments in angle brackets, such as `<T, U>`; `None` if they are not closed.
 fn without_type_arguments(text: &str) -> Option<&str> {
     if !text.starts_with('<') {
         return Some(text);
@@ -125,7 +125,7 @@ fn signs_at(text: &str) -> Option<&str> {
     (!signs.is_empty() && signs.chars().all(is_sign)).then_some(signs)
 }
 
-/// Whether the text after the word `operator` is that of an operator, and not of another name.
+/// Checks whether the text after the word `operator` is that of an operator, and not of another name.
 fn is_operator_of_cpp(signs: &str) -> bool {
     let signs = signs.trim_start();
     let is_next_name =
@@ -133,7 +133,7 @@ fn is_operator_of_cpp(signs: &str) -> bool {
     !signs.is_empty() && !signs.starts_with(is_word) && signs_at(signs).is_some() && !is_next_name()
 }
 
-/// Whether a name of letters begins here, perhaps with marks.
+/// Checks whether a name of letters begins here, perhaps with marks.
 fn begins(text: &str) -> bool {
     let first = text.trim_start_matches("r#").trim_start_matches(LEADING).chars().next();
     first.is_some_and(|c| is_word(c) && !c.is_ascii_digit()) || text.starts_with(['$', '_', '`'])

@@ -76,7 +76,7 @@ fn a_name_is_split_at_its_separators_and_keeps_its_marks() {
 }
 
 #[test]
-fn what_is_no_name_is_not_split() {
+fn text_that_is_not_a_name_is_not_split() {
     for text in [
         "", "a b", "(x)", "a+b", "2", "a.2", "a[0].b", "x = 1", "Box<a", "operator Foo",
         "operator precedence", "operator new syntax", "operator std::move semantics",

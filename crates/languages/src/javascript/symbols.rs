@@ -26,18 +26,18 @@ struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
     /// The functions around, innermost last.
     frames: Vec<Frame>,
-    /// Whether the declaration that comes next is exported.
+    /// `true` if the next declaration is exported.
     exported: bool,
-    /// What is known of the function that comes next from where it stands.
+    /// Information about the next function from its context.
     hint: Option<Hint>,
-    /// The types of the parameters of what can be called of the type around: one list for each signature.
+    /// The types of the parameters with which the type around can be called: one list for each signature.
     signatures: Vec<Vec<ExprId>>,
 }
 
-/// What the place of a function without types says of its parameters.
+/// Information about the parameters of a function without types, from its context.
 #[derive(Clone, Copy)]
 enum Hint {
-    /// What the first one is.
+    /// The value of the first parameter.
     First(ExprId),
     /// The type that the function has to have.
     Type(ExprId),
@@ -89,14 +89,14 @@ impl<'t> Walk<'_, 't> {
         Some(self.value(child))
     }
 
-    /// Where `var` binds names: the innermost scope that is no block.
+    /// Returns the scope in which `var` binds names: the innermost one that is not a block.
     fn function_scope(&self) -> ScopeId {
         let scopes = self.b.open_scopes().rev();
         let mut outer = scopes.filter(|(_, kind)| !matches!(kind, ScopeKind::Block | ScopeKind::Type));
         outer.next().map_or(0, |(scope, _)| scope)
     }
 
-    /// Whether a scope is inside of a function or block.
+    /// Checks whether a scope is inside of a function or block.
     fn is_inner(&self, scope: ScopeId) -> bool {
         let mut open = self.b.open_scopes();
         open.any(|(open, kind)| matches!(kind, ScopeKind::Function | ScopeKind::Block) && open <= scope)

@@ -3,9 +3,9 @@
 
 /// A bracket that is open.
 struct Open {
-    /// Whether it is a brace, and if so, that of a type's body.
+    /// `None` if it is not a brace; `Some(true)` if it is the brace of a type's body.
     brace: Option<bool>,
-    /// Whether the head of a type began inside of it, and its body did not.
+    /// `true` if the head of a type began inside of it, but its body did not.
     heads: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn masked(text: &str) -> Option<String> {
 struct Masking<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// Where a semicolon is missing.
+    /// Positions of the missing semicolons.
     ends: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Masking<'_> {
         }
     }
 
-    /// Comments can stand inside of one another.
+    /// Comments can be nested.
     fn skip_comment(&mut self) {
         let mut depth = 0;
         while self.at < self.bytes.len() {
@@ -94,7 +94,7 @@ impl Masking<'_> {
         }
     }
 
-    /// Skips a string with what stands between braces in it.
+    /// Skips a string, including the expressions between braces in it.
     fn skip_string(&mut self) {
         let is_raw = self.bytes[self.at..].starts_with(b"\"\"\"");
         self.at += if is_raw { 3 } else { 1 };
@@ -139,7 +139,7 @@ impl Masking<'_> {
 fn bracket(open: &mut Vec<Open>, byte: u8, word: &[u8], last: Option<u8>) {
     let Some(top) = open.last_mut() else { return };
     match (byte, word) {
-        // `Type::class` is no head.
+        // `Type::class` does not begin a type.
         (_, b"class" | b"interface" | b"object") => {
             top.heads |= !matches!(last, Some(b':' | b'.')) || word == b"object"
         }

@@ -1,4 +1,4 @@
-//! Symbols of PHP: namespaces, classes with their members, functions, and what they use.
+//! Symbols of PHP: namespaces, classes with their members, functions, and uses.
 
 mod expressions;
 mod imports;
@@ -23,20 +23,20 @@ pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
 struct Class<'t> {
     symbol: Option<SymbolId>,
     scope: ScopeId,
-    /// Properties without a declared type, which get that of what is assigned to them.
+    /// Properties without a declared type, which get that of the assigned value.
     untyped: HashMap<&'t str, SymbolId>,
-    /// What is assigned to properties.
+    /// Values that are assigned to properties.
     assigned: Vec<(&'t str, ExprId)>,
 }
 
-/// What the walk knows of the nodes around the current one.
+/// The state of the walk: what is known about the nodes around the current one.
 #[derive(Default)]
 struct Walk<'t> {
-    /// Variables of the functions around, with what they are if that can be told outside of the function.
+    /// Variables of the functions around, with their values if these are known outside of the function.
     locals: Vec<HashMap<&'t str, Option<ExprId>>>,
     classes: Vec<Class<'t>>,
     has_package: bool,
-    /// Whether names of variables are replaced by their values.
+    /// `true` if names of variables are replaced by their values.
     closed: bool,
 }
 
@@ -90,7 +90,7 @@ impl<'t> Walk<'t> {
         let (name, body) = (node.child_by_field_name("name"), node.child_by_field_name("body"));
         match (name, body) {
             (Some(name), None) => {
-                // A second one without braces cannot be told from the first.
+                // A second one without braces cannot be distinguished from the first.
                 if !self.has_package {
                     b.package(b.text(name));
                     self.has_package = true;
@@ -107,7 +107,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Opens namespaces, one in the other, around a body. The first stands where the whole name begins.
+    /// Opens nested namespaces around a body. The first is placed at the start of the whole name.
     fn namespaces(&mut self, b: &mut Builder<'t>, at: usize, parts: &[Node<'t>], body: Node<'t>) {
         let Some((part, inner)) = parts.split_first() else { return self.each(b, body) };
         let new = New { exported: true, ..New::default() };
@@ -193,7 +193,7 @@ impl<'t> Walk<'t> {
         self.visit_field(b, node, "return_type");
     }
 
-    /// Reads the parameters and the body of a function. Returns what it gives, if its last statement tells that.
+    /// Reads the parameters and the body of a function. Returns its result, if its last statement determines it.
     fn function_inside(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
         self.locals.push(HashMap::new());
         if let Some(list) = node.child_by_field_name("parameters") {
@@ -280,7 +280,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a declaration is `static`, and whether it is `private`.
+/// Returns whether a declaration is `static`, and whether it is `private`.
 fn modifiers(b: &Builder<'_>, node: Node<'_>) -> (bool, bool) {
     let (mut is_static, mut is_private) = (false, false);
     for at in 0..node.named_child_count().min(8) {

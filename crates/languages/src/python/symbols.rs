@@ -22,7 +22,7 @@ struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
     /// The functions around, innermost last.
     frames: Vec<Frame<'t>>,
-    /// Where the last value ends that was assigned: before, names mean what they were.
+    /// End of the last assigned value; names before it have their previous meaning.
     assigned_from: usize,
 }
 
@@ -35,7 +35,7 @@ struct Frame<'t> {
     foreign: HashSet<&'t str>,
     returns: Vec<ExprId>,
     yields: bool,
-    /// How many statements around run only sometimes: branches, loops.
+    /// Number of the statements around that run only sometimes: branches, loops.
     branches: u32,
     /// The byte at which the outermost loop around begins.
     outer_loop: Option<usize>,

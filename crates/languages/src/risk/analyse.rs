@@ -70,7 +70,7 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
     followed
 }
 
-/// Whether a function without matching rules uses a tainted name of an enclosing function.
+/// Checks whether a function without matching rules uses a tainted name of an enclosing function.
 fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize, work: &mut usize) -> bool {
     let Some(outer) = file.units[unit].outer.filter(|outer| followed[*outer].env.is_tainted()) else {
         return false;

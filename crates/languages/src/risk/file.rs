@@ -64,9 +64,9 @@ pub(super) struct Unit {
     pub(super) outer: Option<usize>,
     /// Its steps with the bytes where they end, in this order.
     pub(super) steps: Vec<(usize, Step)>,
-    /// Whether a rule matches in it.
+    /// `true` if a rule matches in it.
     pub(super) marked: bool,
-    /// Whether all its return values are known.
+    /// `true` if all its return values are known.
     pub(super) returns_known: bool,
 }
 
@@ -202,8 +202,8 @@ impl<'a> File<'a> {
         self.rules.rule(rule).confidence > self.rules.rule(other).confidence
     }
 
-    /// Whether a rule's regular expressions allow the match: `pattern` must match the text of the call, or the last value
-    /// assigned to one of its arguments, and `unless` must not match the call.
+    /// Checks whether a rule's regular expressions allow the match: `pattern` must match the text of the call, or the last value assigned
+    /// to one of its arguments, and `unless` must not match the call.
     fn passes_patterns(&self, call: usize, rule: usize) -> bool {
         let site = &self.flow.calls[call];
         if self.rules.unless(rule).is_some_and(|unless| unless.is_match(clip(self.text, &site.range))) {
@@ -259,7 +259,7 @@ impl<'a> File<'a> {
         found.max_by_key(|entry| entry.pattern.len()).map(|entry| entry.rule)
     }
 
-    /// Whether it has a source or a sink, and not only sanitizers.
+    /// Returns `true` if it has a source or a sink, and not only sanitizers.
     pub(super) fn is_dangerous(&self) -> bool {
         let marked = self.marks.values().any(|marks| marks.source.is_some() || !marks.sinks.is_empty());
         marked || !self.reads.is_empty() || !self.spots.is_empty()
@@ -300,7 +300,7 @@ fn called(text: &str, flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
     let mut found = Vec::new();
     let mut calls = Vec::new();
     for (at, call) in flow.calls.iter().enumerate() {
-        // A call on a literal or an expression in brackets is also a method call; `*` stands for its owner.
+        // A call on a literal or an expression in brackets is also a method call; `*` represents its owner.
         let before = text.get(..call.range.start).unwrap_or("");
         if [".", "->", "::"].iter().any(|joint| before.ends_with(joint)) {
             index.calls.of_chain(&format!("*.{}", call.callee), &mut found);

@@ -22,12 +22,12 @@ pub struct Findings {
     pub incoming: Vec<ParamSink>,
     /// Functions of this file that return untrusted input.
     pub returning: Vec<ReturnSource>,
-    /// Whether a limit was reached, so that findings may be missing.
+    /// `true` if a limit was reached, so that findings may be missing.
     pub capped: bool,
 }
 
 impl Findings {
-    /// Whether nothing was found.
+    /// Returns `true` if nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty() && self.sinks.is_empty() && self.sanitizers.is_empty() && !self.capped
@@ -180,7 +180,7 @@ pub struct ParamSink {
     pub tags: Vec<String>,
     /// The sink's confidence.
     pub confidence: f64,
-    /// Where the dangerous operation is.
+    /// Line of the dangerous operation.
     pub line: u32,
     /// That line, at most 160 characters.
     pub excerpt: String,
@@ -196,7 +196,7 @@ pub struct ReturnSource {
     pub source: String,
     /// The source's confidence.
     pub confidence: f64,
-    /// Where the input comes in.
+    /// Line at which the input enters.
     pub line: u32,
 }
 

@@ -64,7 +64,7 @@ impl ChunkRisk {
         (risk != Self::default()).then_some(risk)
     }
 
-    /// The facts by which filters find it; none for sanitizers, which are no risk.
+    /// The facts by which filters find it; none for sanitizers, which are not a risk.
     #[must_use]
     pub fn facts(&self) -> Vec<(Field, String)> {
         let mut facts: Vec<(Field, String)> = self.findings().flat_map(|(_, facts)| facts).collect();
@@ -73,8 +73,8 @@ impl ChunkRisk {
         facts
     }
 
-    /// The findings that filters can find, each with its lines, the most relevant first, and its facts: sinks, then sources,
-    /// then flows. The lines of a flow are those of its sink and its source, of which one may be outside of the chunk.
+    /// The findings that filters can find, each with its lines, the most relevant first, and its facts: sinks, then sources, then flows.
+    /// The lines of a flow are those of its sink and its source; either may be outside the chunk.
     pub fn findings(&self) -> impl Iterator<Item = (Vec<u32>, Vec<(Field, String)>)> + '_ {
         let tags = |place: &Place| -> Vec<(Field, String)> {
             place.tags.iter().map(|tag| (Field::RiskTag, tag.clone())).collect()

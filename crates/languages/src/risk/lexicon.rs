@@ -50,13 +50,13 @@ pub(super) struct Lexicon {
     pub(super) letters: &'static str,
     /// Prefixes, in lower case, that determine the interpolation of a string.
     pub(super) prefixes: &'static [(&'static str, Interpolation)],
-    /// Whether a string without triple quotes, backquotes or a raw prefix may span lines.
+    /// `true` if a string without triple quotes, backquotes or a raw prefix may span lines.
     pub(super) multiline: bool,
-    /// Whether `/…/` after an operator is a regular expression.
+    /// `true` if `/…/` after an operator is a regular expression.
     pub(super) regex: bool,
     /// The operator that begins a heredoc: `<<` or `<<<`.
     pub(super) heredoc: Option<&'static str>,
-    /// Whether `a->b` selects a member.
+    /// `true` if `a->b` selects a member.
     pub(super) arrow: bool,
     /// Tokens that may precede the `{` of an anonymous function's body.
     pub(super) lambda: &'static [&'static str],

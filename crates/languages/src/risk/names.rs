@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use super::reader::Reader;
 use crate::facts::Flow;
 
-/// Stands for no occurrence and for no chain.
+/// Marks the absence of an occurrence or a chain.
 pub(super) const NONE: u32 = u32::MAX;
-/// Stands for an owner that is not a name, such as a literal or an expression in brackets.
+/// Marks an owner that is not a name, such as a literal or an expression in brackets.
 pub(super) const UNNAMED: u32 = u32::MAX - 1;
 
 /// An occurrence of a name in code: one part of a chain.
@@ -19,8 +19,8 @@ pub(super) const UNNAMED: u32 = u32::MAX - 1;
 pub(super) struct Occurrence {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Index of the part of which this one is a member; [`NONE`] for the first part of a chain, [`UNNAMED`] for a
-    /// member of an expression without a name.
+    /// Index of the part that this one is a member of; [`NONE`] for the first part of a chain, [`UNNAMED`] for a member of an expression
+    /// without a name.
     pub(super) owner: u32,
     /// The chain up to this part.
     pub(super) chain: u32,

@@ -1,6 +1,6 @@
 //! Patterns of rules for chains of names: `os.system`, `subprocess.*`, `*.execute`.
 
-/// A pattern of names with `.` between them; `*` stands for one or more.
+/// A pattern of names with `.` between them; `*` matches one or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChainPattern {
     parts: Vec<Box<str>>,
@@ -47,13 +47,13 @@ impl ChainPattern {
         self.parts.len()
     }
 
-    /// Whether it is a single name.
+    /// Returns `true` if it is a single name.
     pub(super) fn is_single(&self) -> bool {
         self.parts.len() == 1
     }
 
-    /// Whether a chain, given from its last part to its first, matches the pattern or ends with a match. A single name matches
-    /// only a chain of that single name: `exec` does not match `pattern.exec`.
+    /// Checks whether a chain, given from its last part to its first, matches the pattern or ends with a match. A single name matches only
+    /// a chain of that single name: `exec` does not match `pattern.exec`.
     pub(super) fn matches<'c>(&self, mut reversed: impl Iterator<Item = &'c str> + Clone) -> bool {
         if self.is_single() {
             return reversed.next() == Some(&*self.parts[0]) && reversed.next().is_none();

@@ -30,11 +30,11 @@ pub(super) struct Reader<'t> {
     /// The string that starts on the next line.
     pub(super) heredoc: Option<Literal<'t>>,
     pub(super) opens: Vec<Open<'t>>,
-    /// The part of which the name after a separator would be a member.
+    /// The part that would own the name after a separator.
     tail: u32,
-    /// Whether a separator was just read.
+    /// `true` if a separator was just read.
     joined: bool,
-    /// Where the last token ended.
+    /// End of the last token.
     pub(super) last: usize,
     lambda_body: u32,
 }
@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
         self.bytes[self.at..].starts_with(what.as_bytes())
     }
 
-    /// Whether the code up to the last token ends with `what`.
+    /// Checks whether the code up to the last token ends with `what`.
     pub(super) fn after(&self, what: &str) -> bool {
         self.bytes[..self.last].ends_with(what.as_bytes())
     }
@@ -164,7 +164,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the letters in front of a quote are the prefix of a string.
+    /// Checks whether the letters in front of a quote are the prefix of a string.
     fn is_prefix(&self, name: &str, rest: &str) -> bool {
         let letters = self.lexicon.letters;
         let only = name.len() <= 3 && name.chars().all(|c| letters.contains(c.to_ascii_lowercase()));
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the name before `rest` names an argument or a field, and is not a value.
+    /// Checks whether the name before `rest` names an argument or a field, and is not a value.
     fn names_a_value(&self, rest: &str) -> bool {
         if !["(", ",", "{"].iter().any(|mark| self.after(mark)) {
             return false;

@@ -1,4 +1,4 @@
-//! A rule: its name, what it matches, and its examples.
+//! A rule: its name, its patterns, and its examples.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub enum Severity {
     Critical,
 }
 
-/// A rule. The fields `calls`, `reads`, `targets` and `keywords` determine what it is matched against.
+/// A rule. The fields `calls`, `reads`, `targets` and `keywords` determine what it matches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -79,7 +79,7 @@ pub struct Rule {
     /// The only dangerous argument, from 0; `None`: all are.
     #[serde(default)]
     pub argument: Option<usize>,
-    /// Whether the receiver of a method call is dangerous, too.
+    /// `true` if the receiver of a method call is dangerous, too.
     #[serde(default)]
     pub receiver: bool,
     /// For sanitizers, the categories of sinks that they protect; empty: all.
@@ -109,7 +109,7 @@ impl Rule {
         "targets", "keywords", "pattern", "unless", "fills", "argument", "receiver", "clears", "examples",
     ];
 
-    /// Whether it applies to a language.
+    /// Checks whether it applies to a language.
     #[must_use]
     pub fn applies_to(&self, language: &str) -> bool {
         let family = match language {
@@ -120,7 +120,7 @@ impl Rule {
         self.languages.is_empty() || self.languages.iter().any(|l| l == language || l == family)
     }
 
-    /// Whether it has a positive and a negative example.
+    /// Returns `true` if it has a positive and a negative example.
     #[must_use]
     pub fn has_examples(&self) -> bool {
         self.examples.values().any(|e| !e.positive.is_empty())

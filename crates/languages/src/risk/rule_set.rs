@@ -208,7 +208,7 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Whether a rule matches in a source text.
+    /// Checks whether a rule matches in a source text.
     pub(super) fn finds(&self, rule: &Rule, language: &str, source: &str) -> bool {
         let chunked = crate::chunk(source, crate::by_name(language), &ChunkLimits::default());
         let held = super::analyse::matching_rules(source, language, &chunked.flow, self);
@@ -346,7 +346,7 @@ pub(super) struct Names(HashMap<Box<str>, Vec<Entry>>);
 pub(super) struct Entry {
     pub(super) rule: usize,
     pub(super) pattern: ChainPattern,
-    /// Whether it ends with `*`, so that its key is not the last name of a chain.
+    /// `true` if it ends with `*`, so that its key is not the last name of a chain.
     open: bool,
 }
 

@@ -114,7 +114,7 @@ impl Env {
         }
     }
 
-    /// Whether a variable is tainted by a source.
+    /// Returns `true` if a variable is tainted by a source.
     pub(super) fn is_tainted(&self) -> bool {
         let source = |taint: &Taint| matches!(taint.origin, Origin::Source { .. });
         self.0.values().any(|taints| taints.iter().any(source))

@@ -19,7 +19,7 @@ const VIA_MAX: usize = 4;
 /// Most flows, and most tainted calls, of a function.
 const FOUND_MAX: usize = 150;
 
-/// What the callers of a function need to know about it.
+/// The summary of a function for its callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     /// Parameters that reach a sink.
@@ -46,7 +46,7 @@ pub(super) struct Reach {
 /// The result of following a unit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Followed {
-    /// Whether it was followed at all.
+    /// `true` if it was followed at all.
     pub(super) known: bool,
     pub(super) env: Env,
     pub(super) summary: Summary,
@@ -433,7 +433,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Whether the operator before a value keeps the old value of the target: `+=`, `.=`, `||=`.
+/// Checks whether the operator before a value keeps the old value of the target: `+=`, `.=`, `||=`.
 fn is_compound(text: &str, value: usize) -> bool {
     let before = text.get(..value).unwrap_or("").trim_end();
     before

@@ -18,7 +18,7 @@ pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
     walk.each(builder, root);
 }
 
-/// What `self` is.
+/// The meaning of `self`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Myself {
     /// Outside of classes: an object whose type does not matter.
@@ -30,25 +30,25 @@ enum Myself {
     Instance,
 }
 
-/// What the walk knows of the nodes around the current one.
+/// The state of the walk: what is known about the nodes around the current one.
 #[derive(Default)]
 struct Walk<'t> {
     /// Local variables with their values; blocks see those of the scopes around them, methods and classes do not.
     locals: Vec<HashMap<&'t str, Option<ExprId>>>,
-    /// Where the locals begin that are seen.
+    /// Index of the first visible scope in `locals`.
     first_local: usize,
     myself: Myself,
     /// The class or module around, with the scope of its members.
     class: Option<(SymbolId, ScopeId)>,
     /// The method around.
     method: Option<&'t str>,
-    /// Whether methods that follow belong to the class itself: `class << self`, `module_function`.
+    /// `true` if the following methods belong to the class itself: `class << self`, `module_function`.
     is_singleton: bool,
-    /// Whether methods that follow are private.
+    /// `true` if the following methods are private.
     is_private: bool,
     /// Instance variables and globals that are defined, by their scope.
     variables: HashSet<(ScopeId, &'t str)>,
-    /// Whether names of local variables are replaced by their values.
+    /// `true` if names of local variables are replaced by their values.
     closed: bool,
 }
 
@@ -96,7 +96,7 @@ impl<'t> TreeWalk<'t> for Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    /// Whether a name is that of a local variable.
+    /// Checks whether a name is that of a local variable.
     fn is_local(&self, name: &str) -> bool {
         self.locals[self.first_local..].iter().any(|names| names.contains_key(name))
     }
@@ -111,7 +111,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Runs `work` with locals of its own, and puts back what it changed.
+    /// Runs `work` with locals of its own, and restores its changes to the state.
     fn apart(&mut self, work: impl FnOnce(&mut Self)) {
         let first = std::mem::replace(&mut self.first_local, self.locals.len());
         let before = (self.myself, self.class, self.method, self.is_singleton, self.is_private);

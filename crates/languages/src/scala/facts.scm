@@ -107,7 +107,7 @@
 (extends_clause "," . (generic_type type: (type_identifier) @implements))
 (derives_clause (type_identifier) @implements)
 
-; Imports. A path has many nodes, of which the query can capture only one: the first.
+; Imports. A path has many nodes, but the query can capture only one: the first.
 (import_declaration) @import
 
 ; Calls. For a call with several argument lists, the first.

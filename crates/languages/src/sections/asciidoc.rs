@@ -16,7 +16,7 @@ const BLOCKS_MAX: usize = 32;
 struct Block<'t> {
     /// The line that ends it.
     end: &'t str,
-    /// Whether other blocks can be inside.
+    /// `true` if it can contain other blocks.
     is_compound: bool,
 }
 
@@ -123,12 +123,12 @@ fn title_bytes(lines: &Lines<'_>, row: usize) -> std::ops::Range<usize> {
     bytes
 }
 
-/// Whether a line has attributes of what follows: `[#install]`, `[[install]]`, `[discrete]`.
+/// Checks whether a line holds attributes of the next element: `[#install]`, `[[install]]`, `[discrete]`.
 fn is_attribute(line: &str) -> bool {
     line.starts_with('[') && line.trim_end().ends_with(']')
 }
 
-/// Whether a line belongs to no paragraph: an entry of the document, a comment, the title of a block, a break.
+/// Checks whether a line belongs to no paragraph: an entry of the document, a comment, the title of a block, a break.
 fn is_entry(line: &str) -> bool {
     let is_block_title = line.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
     let is_macro = line.split_once("::").is_some_and(|(name, rest)| {

@@ -28,7 +28,7 @@ const HEADINGS_MAX: usize = 10_000;
 
 /// A heading, which begins a section.
 pub(super) struct Heading {
-    /// The row at which the section begins: that of the title, or of what belongs to it above.
+    /// The row at which the section begins: that of the title, or of labels and attributes above it.
     first_row: usize,
     /// The row of the title.
     title_row: usize,

@@ -8,10 +8,10 @@ use crate::stop::{Stop, Stopped};
 /// A line of punctuation shorter than this must be as long as its title.
 const MARK_CHARS_MIN: usize = 4;
 
-/// How a title is marked: by which character, and whether also above.
+/// The style of a title: the character that marks it, and whether the mark is also above it.
 type Style = (u8, bool);
 
-/// What is before a line.
+/// The context before a line.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     /// A line of a paragraph, which a title cannot follow.
@@ -87,7 +87,7 @@ fn title(lines: &Lines<'_>, row: usize, line: &str, is_in_paragraph: bool) -> Op
     is_long_enough(below, line).then_some(((mark, false), 2))
 }
 
-/// The character of which a line consists, if it is punctuation.
+/// Returns the character that a line consists of, if it is punctuation.
 fn mark(line: &str) -> Option<u8> {
     let first = *line.as_bytes().first()?;
     (first.is_ascii_punctuation() && line.bytes().all(|byte| byte == first)).then_some(first)
@@ -97,17 +97,17 @@ fn is_long_enough(mark: &str, title: &str) -> bool {
     mark.len() >= MARK_CHARS_MIN || mark.len() >= title.chars().count()
 }
 
-/// Whether a line begins an item of a list, a table or the like, which is no title whatever is below it.
+/// Checks whether a line begins an item of a list, a table or the like, which is not a title regardless of the line below it.
 fn begins_item(line: &str) -> bool {
     ["- ", "* ", "+ ", "| ", ">>> ", "+-", "+=", "..", ":"].iter().any(|begin| line.starts_with(begin))
 }
 
-/// Whether a line is explicit markup: a directive, a comment, a target. What belongs to it is indented.
+/// Checks whether a line is explicit markup: a directive, a comment, a target. Its content is indented.
 fn is_markup(line: &str) -> bool {
     line == ".." || line.starts_with(".. ") || line.starts_with("__ ")
 }
 
-/// Whether a line is the target of a reference to the title below it: `.. _install:`.
+/// Checks whether a line is the target of a reference to the title below it: `.. _install:`.
 fn is_label(line: &str) -> bool {
     line.starts_with(".. _") && line.trim_end().ends_with(':')
 }
@@ -116,8 +116,8 @@ fn is_blank(lines: &Lines<'_>, row: Option<usize>) -> bool {
     row.is_none_or(|row| lines.is_blank(row))
 }
 
-/// Whether a row begins a block whose lines all begin with the same punctuation, after a paragraph that announces it. A title with a
-/// line above it is none.
+/// Checks whether a row begins a block whose lines all begin with the same punctuation, after a paragraph that announces it. A title with a
+/// line above it is not such a block.
 fn starts_quoted_block(lines: &Lines<'_>, row: usize, line: &str) -> bool {
     let Some(quote) = line.chars().next().filter(char::is_ascii_punctuation) else { return false };
     let next = row + 1;

@@ -47,7 +47,7 @@ fn labels_belong_to_the_section_below_them() {
 }
 
 #[test]
-fn what_looks_like_a_title_in_rst_is_none() {
+fn lookalikes_of_rst_titles_are_not_sections() {
     for text in [
         // Indented: the content of a directive, a literal block.
         ".. code-block:: python\n\n   Title\n   =====\n",
@@ -105,7 +105,7 @@ fn titles_of_asciidoc_are_marked_or_underlined() {
 }
 
 #[test]
-fn what_looks_like_a_title_in_asciidoc_is_none() {
+fn lookalikes_of_asciidoc_titles_are_not_sections() {
     for text in [
         "----\n== Title\n----\n",
         "....\n== Title\n....\n",

@@ -1,4 +1,4 @@
-//! Collects what an extractor sees.
+//! Collects the symbols that an extractor reports.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use super::visits::{self, Visit};
 use crate::identifier::Marks;
 use crate::stop::Stop;
 
-/// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
+/// Most scopes, symbols, imports and uses of one file, each. Generated files have more; the rest is dropped.
 pub(super) const ROWS_MAX: usize = 100_000;
 /// Most expressions of one file.
 const EXPRS_MAX: usize = 400_000;
-/// Most nested nodes into which an extractor descends; what is deeper is not seen.
+/// Most nested nodes into which an extractor descends; deeper ones are not seen.
 const DEPTH_MAX: u32 = 300;
 /// Longest name or module path in bytes; longer ones are not names that people write.
 const TEXT_BYTES_MAX: usize = 512;
@@ -35,7 +35,7 @@ pub(crate) struct New {
 /// Collects the symbols of a file. Expressions and texts are numbered in one arena while it works.
 pub(crate) struct Builder<'t> {
     pub(super) text: &'t str,
-    /// How the language writes names.
+    /// The way in which the language writes names.
     marks: &'static Marks,
     pub(super) stop: &'t Stop<'t>,
     pub(super) visit: Visit,
@@ -59,7 +59,7 @@ pub(crate) struct Builder<'t> {
     pub(super) open: Vec<ScopeId>,
     /// The latest symbol of each name in each scope, and whether all of them are local names.
     pub(super) bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
-    /// Whether functions have names of their own, apart from those of variables.
+    /// `true` if the names of functions are separate from those of variables.
     pub(super) functions_apart: bool,
 }
 
@@ -172,12 +172,12 @@ impl<'t> Builder<'t> {
         self.open.last().copied().unwrap_or(0)
     }
 
-    /// What the innermost open scope is.
+    /// Returns the kind of the innermost open scope.
     pub(crate) fn scope_kind(&self) -> ScopeKind {
         self.scopes[self.scope() as usize].kind
     }
 
-    /// Whether any of the open scopes is a function.
+    /// Returns `true` if any of the open scopes is a function.
     pub(crate) fn in_function(&self) -> bool {
         self.open.iter().any(|scope| self.scopes[*scope as usize].kind == ScopeKind::Function)
     }
@@ -253,7 +253,7 @@ impl<'t> Builder<'t> {
         self.open.extend(scopes);
     }
 
-    /// How many scopes are open.
+    /// Returns the number of open scopes.
     pub(crate) fn open_count(&self) -> usize {
         self.open.len()
     }
@@ -311,7 +311,7 @@ impl<'t> Builder<'t> {
         self.symbols.get(id as usize)
     }
 
-    /// A symbol that was defined, to complete what is known of it.
+    /// A symbol that was defined, so that its type or value can be completed.
     pub(crate) fn symbol_mut(&mut self, id: SymbolId) -> Option<&mut Symbol> {
         self.symbols.get_mut(id as usize)
     }
@@ -423,7 +423,7 @@ impl<'t> Builder<'t> {
         id
     }
 
-    /// The expression of which nothing is known.
+    /// Returns the expression about which nothing is known.
     pub(crate) fn unknown(&mut self) -> ExprId {
         self.add(Expr::Unknown)
     }
@@ -481,7 +481,7 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// Whether a name is written in no other way than it is stored.
+/// Checks whether a name is written exactly as it is stored.
 fn is_plain(written: &str) -> bool {
     written.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

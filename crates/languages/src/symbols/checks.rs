@@ -130,7 +130,7 @@ struct Repeated {
     language: &'static str,
     start: &'static str,
     part: &'static str,
-    /// What closes a part, where each stands inside of the one before.
+    /// The text that closes a part, if each part is nested in the one before.
     close: &'static str,
     end: &'static str,
 }

@@ -52,7 +52,7 @@ struct General<'o, 't> {
     outline: &'o Outline<'t>,
     /// The scope of the inside of each definition.
     scopes: Vec<ScopeId>,
-    /// Where the names of definitions begin.
+    /// Starts of the names of definitions.
     names: HashSet<usize>,
     /// Local names, by their scope.
     locals: HashSet<(ScopeId, u32)>,
@@ -214,7 +214,7 @@ fn add(uses: &mut Uses, at: usize, kind: UseKind, expr: ExprId) {
     }
 }
 
-/// The expression of a name behind others: their chain, if they are plain names.
+/// The expression of a name that follows others: their chain, if they are plain names.
 fn qualified(b: &mut Builder<'_>, before: &str, name: &str) -> ExprId {
     let path = before.trim_end_matches(is_separator).trim();
     let mut parts: Vec<&str> = path.split(is_separator).filter(|part| !part.is_empty()).collect();
@@ -267,7 +267,7 @@ fn last_name<'t>(text: &'t str, marks: &Marks) -> Option<(usize, &'t str)> {
     begins.then_some((start, name))
 }
 
-/// Of several captures of one name, the one with the highest number counts.
+/// Returns the rank of a use: if a name has several captures, the one with the highest rank counts.
 fn rank(kind: UseKind) -> u8 {
     match kind {
         UseKind::Call => 4,

@@ -1,4 +1,4 @@
-//! Divides what was collected of a file into the two halves of [`FileSymbols`].
+//! Divides the symbols of a file into the two halves of [`FileSymbols`].
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::table::{
 use crate::stop::Stopped;
 
 impl Builder<'_> {
-    /// Divides what was collected into the two halves.
+    /// Divides the collected symbols into the two halves.
     ///
     /// # Errors
     /// [`Stopped`] if the time limit passed or the work was cancelled.
@@ -76,7 +76,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether each scope belongs to the interface: no scope around it is a function or a block.
+    /// Returns for each scope whether it belongs to the interface: it is neither a function or a block, nor inside one.
     fn seen_outside(&self) -> Vec<bool> {
         let mut seen: Vec<bool> = Vec::with_capacity(self.scopes.len());
         for (at, scope) in self.scopes.iter().enumerate() {
@@ -203,7 +203,7 @@ impl<'a> Copying<'a> {
         new
     }
 
-    /// Copies an expression and its parts. Parts have smaller numbers, so a list of what is open suffices, and no recursion.
+    /// Copies an expression and its parts. Parts have smaller numbers, so a list of the pending ones suffices, without recursion.
     fn expr(&mut self, id: ExprId) -> ExprId {
         let mut open = vec![id];
         while let Some(&next) = open.last() {
@@ -251,7 +251,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// The expressions of which an expression is made.
+/// Returns the expressions that an expression is made of.
 pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
     match expr {
         Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) | Expr::Given(of, _) => {

@@ -1,4 +1,4 @@
-//! Which names are local where the walk stands, so that uses of plain local names need not be reported.
+//! Keeps track of the names that are local at the current place of the walk, so that uses of plain local names need not be reported.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ impl<'t> Locals<'t> {
         self.splits = splits;
     }
 
-    /// Whether the innermost whole scope may have another one that a name begins.
+    /// Checks whether another scope that a name begins fits into the innermost whole scope.
     pub(super) fn can_split(&self) -> bool {
         self.splits < SPLITS_MAX
     }
@@ -66,7 +66,7 @@ impl<'t> Locals<'t> {
         was_split
     }
 
-    /// Whether the walk stands outside of all scopes that were entered.
+    /// Returns `true` if the walk is outside of all scopes that were entered.
     pub(crate) fn is_outside(&self) -> bool {
         self.frames.is_empty()
     }
@@ -76,8 +76,8 @@ impl<'t> Locals<'t> {
         self.mentions.insert(name, at);
     }
 
-    /// Whether a name was mentioned behind a byte of the text: a definition is visited after its value, so that one that stands
-    /// before the mention of its own name means another thing there.
+    /// Checks whether a name is mentioned after a byte of the text. A definition is visited after its value, so a definition that precedes
+    /// the mention of its own name is not what that mention refers to.
     pub(crate) fn is_mentioned_behind(&self, name: &str, at: usize) -> bool {
         self.mentions.get(name).is_some_and(|mention| *mention > at)
     }
@@ -94,12 +94,12 @@ impl<'t> Locals<'t> {
         }
     }
 
-    /// Whether the innermost scope has the name.
+    /// Checks whether the innermost scope has the name.
     pub(crate) fn has_here(&self, name: &str) -> bool {
         self.depths.get(name).is_some_and(|depths| depths.last() == Some(&self.frames.len()))
     }
 
-    /// Whether any scope has the name.
+    /// Checks whether any scope has the name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.depths.get(name).is_some_and(|depths| !depths.is_empty())
     }

@@ -1,10 +1,10 @@
-//! Symbols of a file: what it defines, imports and uses, with the scopes in which names are looked up.
+//! Symbols of a file: its definitions, imports and uses, with the scopes in which names are looked up.
 //!
-//! Each language has an extractor (`symbols.rs` in its folder) that walks the syntax tree once and tells a [`Builder`] what it
-//! sees. Extractors without state of their own leave the visiting of nodes to the builder (`visits`), others share theirs (`walk`).
+//! Each language has an extractor (`symbols.rs` in its folder) that walks the syntax tree once and reports what it finds to a [`Builder`].
+//! Extractors without state of their own leave the visiting of nodes to the builder (`visits`), others share theirs (`walk`).
 //!
-//! The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation` joins the symbols
-//! of all files of a repository to edges between definitions.
+//! The result, [`FileSymbols`], has the same form for all languages and does not refer to other files: package `navigation` joins the
+//! symbols of all files of a repository to edges between definitions.
 
 mod builder;
 #[cfg(test)]

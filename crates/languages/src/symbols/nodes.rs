@@ -1,4 +1,4 @@
-//! What several extractors need: the children of a syntax node, extensions of types, and what a name is so far.
+//! Helpers that several extractors share: the children of a syntax node, extensions of types, and the current meaning of a name.
 
 use tree_sitter::Node;
 
@@ -47,7 +47,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
+    /// Checks whether a name is that of a parameter, local name or type parameter, among the definitions so far.
     pub(crate) fn is_local(&self, name: &str) -> bool {
         let Some(name) = self.known(name) else { return false };
         let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, name)));

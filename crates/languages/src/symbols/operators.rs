@@ -1,9 +1,9 @@
-//! Which uses of operators are known. They are written between values and not as calls of a name, and few extractors see them.
+//! Determines which uses of operators are known. They are written between values and not as calls of a name, and few extractors see them.
 
 use crate::identifier::Marks;
 
-/// Whether uses of a definition are reported where its name does not stand as a word, as those of an operator do: `a + b`. True for all
-/// that is no operator.
+/// Checks whether uses of a definition are reported even if its name does not appear as a word, as in uses of an operator: `a + b`. `true`
+/// for every definition that is not an operator.
 #[must_use]
 pub fn reports_uses(language: &str, name: &str, signature: Option<&str>) -> bool {
     let marks = Marks::of(language);
@@ -14,7 +14,7 @@ pub fn reports_uses(language: &str, name: &str, signature: Option<&str>) -> bool
     }
 }
 
-/// Whether a function of Kotlin has the modifier of operators.
+/// Checks whether a function of Kotlin has the modifier of operators.
 fn is_operator_of_kotlin(signature: &str) -> bool {
     signature.split_whitespace().take_while(|word| *word != "fun").any(|word| word == "operator")
 }

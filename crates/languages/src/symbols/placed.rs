@@ -30,7 +30,7 @@ impl Builder<'_> {
         self.scopes.get(scope as usize).map_or(0, |scope| scope.parent)
     }
 
-    /// What a scope is.
+    /// Returns the kind of a scope.
     pub(crate) fn kind_of_scope(&self, scope: ScopeId) -> ScopeKind {
         self.scopes.get(scope as usize).map_or(ScopeKind::File, |scope| scope.kind)
     }
@@ -51,7 +51,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of a name; `None` if it is none.
+    /// Returns the number of a name; `None` if it is empty or too long.
     pub(crate) fn text_id(&mut self, name: &str) -> Option<TextId> {
         self.intern_name(name)
     }

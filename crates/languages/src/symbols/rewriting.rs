@@ -11,7 +11,7 @@ const VALUES_MAX: usize = 6;
 const PARTS_MAX: usize = 8;
 /// Deepest expression that is rewritten.
 const DEPTH_MAX: u32 = 24;
-/// What a local name counts of that depth.
+/// The depth that a local name counts for.
 const NAME_DEPTH: u32 = 8;
 /// Most parts of an expression that are rewritten.
 const STEPS_MAX: u32 = 200;
@@ -28,7 +28,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Completes what is known of a symbol by another value that it gets.
+    /// Adds another value to the known ones of a symbol.
     pub(crate) fn add_value(&mut self, symbol: SymbolId, value: ExprId) {
         let Some(known) = self.symbol(symbol).map(|symbol| symbol.value) else { return };
         let merged = match known {

@@ -1,8 +1,8 @@
 //! The data types of a file's symbols.
 //!
-//! They come in two halves. The [`Interface`] is what other files can see, and is needed to resolve any file that imports this
-//! one; the [`Body`] is the rest, needed only to resolve this file. Numbers of scopes and symbols count through both halves,
-//! the interface first. Each half has its own expressions and texts.
+//! They come in two halves. The [`Interface`] is visible to other files, and is needed to resolve any file that imports this one; the
+//! [`Body`] is the rest, needed only to resolve this file. Numbers of scopes and symbols count through both halves, the interface first.
+//! Each half has its own expressions and texts.
 
 use std::collections::HashSet;
 
@@ -22,15 +22,15 @@ pub type TextId = u32;
 /// The symbols of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSymbols {
-    /// What other files can see.
+    /// The half that is visible to other files.
     pub interface: Interface,
     /// The rest.
     pub body: Body,
-    /// Whether the file has more than the limits allow; what is beyond them is missing.
+    /// `true` if the file has more than the limits allow; everything beyond them is missing.
     pub truncated: bool,
 }
 
-/// What other files can see of a file.
+/// The symbols of a file that are visible to other files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
     /// The package or namespace that the whole file declares, as written: Go, Java, Kotlin, Scala, PHP, C# (file-scoped).
@@ -48,7 +48,7 @@ pub struct Interface {
     pub exports: Vec<Export>,
 }
 
-/// What only the file itself needs.
+/// The symbols that only the file itself needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
     /// The expressions of this half.
@@ -68,14 +68,14 @@ pub struct Body {
 pub struct Arena {
     /// Names, module paths.
     pub texts: Vec<String>,
-    /// Expressions. A part has a smaller number than what it is part of, so that walking down always ends.
+    /// Expressions. A part has a smaller number than the expression around it, so that walking down always ends.
     pub exprs: Vec<Expr>,
 }
 
 /// An expression, reduced to what resolving names needs. Types and values share one form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
-    /// Something that names cannot tell: a literal, an operation.
+    /// An expression that names do not determine: a literal, an operation.
     Unknown,
     /// A name, looked up in the scopes around it.
     Name(TextId),
@@ -87,8 +87,8 @@ pub enum Expr {
     Instance(ExprId),
     /// A generic type with its arguments: `List<T>`, `dict[str, T]`.
     Apply(ExprId, Vec<ExprId>),
-    /// What something contains: an element, the result of a promise, the content of an option or a pointer. Of a generic
-    /// type this is its last argument.
+    /// The content of something: an element, the result of a promise, the content of an option or a pointer. For a generic type, this is
+    /// its last argument.
     Inside(ExprId),
     /// One of several: a union type, the branches of a condition.
     Either(Vec<ExprId>),
@@ -98,7 +98,7 @@ pub enum Expr {
     ThisType,
     /// The instance, looked at as its base types.
     Super,
-    /// What a function of this type is given for the parameter of this number, from 0. A function's type is a
+    /// The value that a function of this type receives for the parameter of this number, from 0. A function's type is a
     /// [`Function`](FUNCTION_TYPE) with the types of its parameters and that of its result as arguments.
     Given(ExprId, u32),
 }
@@ -111,7 +111,7 @@ pub const FUNCTION_TYPE: &str = "Function";
 pub struct Scope {
     /// The scope around it; of the file, itself. Always smaller than its own number, except for the file.
     pub parent: ScopeId,
-    /// What it is.
+    /// Its kind.
     pub kind: ScopeKind,
     /// The symbol whose inside it is: a type, a function, a namespace.
     pub symbol: Option<SymbolId>,
@@ -123,7 +123,7 @@ pub struct Scope {
     pub bases: Vec<ExprId>,
 }
 
-/// What a scope is.
+/// The kind of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScopeKind {
     /// The whole file.
@@ -152,32 +152,32 @@ pub struct Place {
 pub struct Symbol {
     /// Simple name, a text of its half.
     pub name: TextId,
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
     /// The scope that binds it.
     pub scope: ScopeId,
     /// The scope of its inside.
     pub inside: Option<ScopeId>,
-    /// Where its name stands.
+    /// The place of its name.
     pub place: Place,
-    /// Whether other files can use it, as far as the language says so where it is defined.
+    /// `true` if other files can use it, as far as the language says so where it is defined.
     pub exported: bool,
-    /// Whether it belongs to the type and not to its instances.
+    /// `true` if it belongs to the type and not to its instances.
     pub is_static: bool,
-    /// Whether it only announces a definition that stands elsewhere: a prototype in a C header, `declare` in TypeScript.
+    /// `true` if it only announces a definition in another place: a prototype in a C header, `declare` in TypeScript.
     pub is_declaration: bool,
-    /// Whether it is one of the definitions that chunks list, under which it can be asked for. Languages differ in which fields are.
+    /// `true` if it is one of the definitions that chunks list, which can be requested by name. Languages differ in which fields are.
     pub is_listed: bool,
     /// The declared type of a value; the declared result of a function; the aliased type or value of an alias; of a type whose
     /// instances can be called, the type of that function.
     pub declared: Option<ExprId>,
-    /// What it is first assigned, where no type is declared; of a function, what it returns where that is simple.
+    /// The value that is assigned to it first, if no type is declared; for a function, its result if that is simple.
     pub value: Option<ExprId>,
     /// Base types and interfaces of a type, in order. Of a function, what its decorators make of it.
     pub bases: Vec<ExprId>,
 }
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SymbolKind {
     /// A function or method.
@@ -209,11 +209,11 @@ pub enum SymbolKind {
 pub struct Import {
     /// The scope that binds the name.
     pub scope: ScopeId,
-    /// Where the imported name stands (of the module, where it is imported as a whole).
+    /// The place of the imported name, or of the module if it is imported as a whole.
     pub place: Place,
     /// The module, as the language writes it, without quotes: `./a`, `..pkg.mod`, `crate::store`, `a.b.C`.
     pub module: TextId,
-    /// What is imported from it.
+    /// The imported part of the module.
     pub what: Imported,
     /// The name that it gets here; `None` if it gets none.
     pub local: Option<TextId>,
@@ -221,7 +221,7 @@ pub struct Import {
     pub exported: Option<TextId>,
 }
 
-/// What an import imports.
+/// The part of a module that is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Imported {
     /// The module itself.
@@ -237,25 +237,25 @@ pub enum Imported {
 pub struct Export {
     /// The name outside.
     pub name: TextId,
-    /// What it is, looked up in the file's scope.
+    /// Its value, looked up in the file's scope.
     pub value: ExprId,
 }
 
 /// A use of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// What is done with it.
+    /// The kind of the use.
     pub kind: UseKind,
     /// The scope in which it stands.
     pub scope: ScopeId,
     /// A [`Name`](Expr::Name) or a [`Member`](Expr::Member): the last name of it is used here. Uses of the names before it are listed
     /// by themselves.
     pub expr: ExprId,
-    /// Where that name stands.
+    /// The place of that name.
     pub place: Place,
 }
 
-/// What is done with a name.
+/// The kind of a use of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum UseKind {
     /// It is called, or instantiated.
@@ -287,7 +287,7 @@ impl Arena {
 }
 
 impl Arena {
-    /// Whether each expression is made of earlier ones.
+    /// Checks whether each expression is made of earlier ones.
     fn is_sound(&self) -> bool {
         self.exprs
             .iter()
@@ -304,8 +304,8 @@ impl FileSymbols {
         }
     }
 
-    /// Whether all numbers are in range and all walks through them end. Whoever received symbols from another process asks this
-    /// first; what remains are wrong names and places, which cannot do harm.
+    /// Checks whether all numbers are in range and all walks through them end. Symbols from another process are checked this way first;
+    /// names and places may still be wrong, which is harmless.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.body.is_sound(&self.interface)
@@ -313,7 +313,7 @@ impl FileSymbols {
 }
 
 impl Interface {
-    /// As [`FileSymbols::is_sound`], for an interface without its body: others look only at what is in it.
+    /// As [`FileSymbols::is_sound`], for an interface without its body: other files use only the interface.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let mut numbered = (0..).zip(&self.scopes);

@@ -1,4 +1,4 @@
-//! What extractors have in common that walk through the tree with state of their own.
+//! Code shared by the extractors that walk through the tree with state of their own.
 
 use tree_sitter::Node;
 

@@ -46,7 +46,7 @@ pub fn squash(name: &str) -> String {
     nfc(name).chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a word in a sentence is certainly a name in code: inner capitals, `_`, a call, a path separator.
+/// Checks whether a word in a sentence is certainly a name in code: inner capitals, `_`, a call, a path separator.
 #[must_use]
 pub fn is_identifier(word: &Word<'_>, text: &str) -> bool {
     let inner_capital =

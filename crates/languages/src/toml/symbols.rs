@@ -1,4 +1,4 @@
-//! What manifests in TOML say of names: the name of the package, and the file of its library.
+//! The names in TOML manifests: the name of the package, and the file of its library.
 //!
 //! A `Cargo.toml` names a crate, which source files then use in paths.
 

@@ -134,7 +134,7 @@ fn long_classes_keep_their_facts() {
     }
 }
 
-/// How many children a generated node has for each slot, and in which order.
+/// The number of children that a generated node has for each slot, and their order.
 #[derive(Debug, Clone, Copy)]
 enum Repeat {
     /// Many children for the first slot, then many for the second, and so on.

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 /// The position of a node in [`Nodes`].
 pub(crate) type Position = u32;
 
-/// Stands for no node.
+/// Marks the absence of a node.
 pub(super) const NONE: Position = Position::MAX;
 /// The kind id of error nodes.
 const ERROR_KIND: u16 = u16::MAX;
@@ -125,7 +125,7 @@ impl<'t> Nodes<'t> {
         self.get(at).parent
     }
 
-    /// Whether its parent is an error node.
+    /// Checks whether its parent is an error node.
     pub(super) fn is_in_error(&self, at: Position) -> bool {
         self.0.get(self.get(at).parent as usize).is_some_and(Placed::is_error)
     }
@@ -135,7 +135,7 @@ impl<'t> Nodes<'t> {
         self.0.get(self.get(at).parent as usize).map_or(at + 1, |parent| parent.end)
     }
 
-    /// Whether a named sibling follows it.
+    /// Checks whether a named sibling follows it.
     pub(super) fn has_later_named_sibling(&self, at: Position) -> bool {
         self.0.get(self.get(at).parent as usize).is_some_and(|parent| parent.last_named_child > at)
     }

@@ -5,7 +5,7 @@ use super::nodes::{Captured, Nodes};
 /// A condition on a capture. It holds if the capture has no nodes.
 pub(super) struct Predicate {
     pub(super) capture: u16,
-    /// Whether the test must hold (true) or fail (false) for each node of the capture.
+    /// The result that the test must have for each node of the capture.
     pub(super) is: bool,
     pub(super) test: Test,
 }
@@ -21,17 +21,17 @@ pub(super) enum Test {
 }
 
 impl Predicate {
-    /// Whether it can be tested on each node separately.
+    /// Returns `true` if it can be tested on each node separately.
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.test, Test::Same(_))
     }
 
-    /// Whether a capture is needed for it.
+    /// Checks whether it needs a capture.
     pub(super) fn needs(&self, capture: u16) -> bool {
         self.capture == capture || matches!(self.test, Test::Same(other) if other == capture)
     }
 
-    /// Whether a node's text satisfies it; true for one that compares nodes.
+    /// Checks whether a node's text satisfies it; `true` for a predicate that compares nodes.
     pub(super) fn accepts(&self, node_text: &str) -> bool {
         match &self.test {
             Test::Among(texts) => texts.iter().any(|text| text == node_text) == self.is,
@@ -40,7 +40,7 @@ impl Predicate {
         }
     }
 
-    /// Whether the captures of a whole match satisfy it.
+    /// Checks whether the captures of a whole match satisfy it.
     pub(super) fn holds(&self, captured: &[Captured], nodes: &Nodes<'_>, text: &str) -> bool {
         let texts_of = |capture: u16| {
             let these = captured.iter().filter(move |captured| captured.capture == capture);

@@ -49,7 +49,7 @@ impl Query {
         self.captures.iter().map(String::as_str)
     }
 
-    /// Whether a capture is only for predicates.
+    /// Checks whether a capture is only for predicates.
     pub(super) fn is_private(&self, capture: u16) -> bool {
         self.captures[usize::from(capture)].starts_with('_')
     }
@@ -65,18 +65,18 @@ impl Query {
         settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a pattern can begin at a node of this kind.
+    /// Checks whether a pattern can begin at a node of this kind.
     pub(crate) fn begins_at(&self, kind: u16) -> bool {
         self.begins_anywhere()
             || self.by_kind.get(usize::from(kind)).is_some_and(|patterns| !patterns.is_empty())
     }
 
-    /// Whether a pattern can begin at a node of any kind.
+    /// Checks whether a pattern can begin at a node of any kind.
     pub(crate) fn begins_anywhere(&self) -> bool {
         !self.anywhere.is_empty()
     }
 
-    /// Whether a pattern has a capture.
+    /// Checks whether a pattern has a capture.
     #[cfg(test)]
     pub(crate) fn captures(&self, pattern: usize, capture: usize) -> bool {
         self.patterns[pattern].slots.iter().any(|slot| slot.captures(capture))

@@ -41,13 +41,13 @@ pub(super) struct Cursor {
     end: Position,
     /// The node that was matched last: a sibling, or the parent.
     previous: Position,
-    /// Whether only the node at this position may match.
+    /// `true` if only the node at this position may match.
     exact: bool,
-    /// Whether the last match was of `_`, after which an anchor is exact.
+    /// `true` if the last match was of `_`, after which an anchor is exact.
     bare: bool,
-    /// Whether the slot that an anchor refers to was skipped, so that the anchor has no effect.
+    /// `true` if the slot that an anchor refers to was skipped, so that the anchor has no effect.
     free: bool,
-    /// Whether nothing has been matched in this parent.
+    /// `true` if nothing has been matched in this parent.
     first: bool,
 }
 
@@ -124,7 +124,7 @@ impl SlotMatches<'_> {
         &found[from..to]
     }
 
-    /// Whether the slots from `slot` on can match from a position on.
+    /// Checks whether the slots from `slot` on can match from a position on.
     fn rest_matches(&self, slot: usize, cursor: Cursor, nodes: &Nodes<'_>) -> bool {
         let Some(next) = self.slots.get(slot) else { return true };
         let has_next = slot + 1 < self.slots.len();
@@ -144,7 +144,7 @@ pub(super) struct Search<'s, 't> {
     pub(super) steps: u64,
     /// Number of steps at which the deadline is checked next.
     next_check: u64,
-    /// Whether the deadline passed.
+    /// `true` if the deadline passed.
     pub(super) timed_out: bool,
     /// Captures of all matches.
     pub(super) captured: Vec<Captured>,
@@ -416,12 +416,12 @@ impl<'s, 't> Search<'s, 't> {
         Some(CaptureRange { from: from as u32, to: self.captured.len() as u32 })
     }
 
-    /// Whether error recovery inserted or left over a node. Such nodes do not match supertypes.
+    /// Checks whether a node is the result of error recovery. Such nodes do not match supertypes.
     fn is_recovered(&self, at: Position) -> bool {
         self.nodes.is_in_error(at) || self.nodes.node(at).is_missing()
     }
 
-    /// Whether a node matches an item, apart from its children and text.
+    /// Checks whether a node matches an item, apart from its children and text.
     fn fits(&self, item: &NodeItem, at: Position) -> bool {
         let node = self.nodes.get(at);
         let is = match &item.kind {
@@ -436,7 +436,7 @@ impl<'s, 't> Search<'s, 't> {
                 || !self.nodes.children(at).any(|child| item.without.contains(&self.nodes.get(child).field)))
     }
 
-    /// Whether the text of a node passes the tests of an item.
+    /// Checks whether the text of a node passes the tests of an item.
     fn accepts(&mut self, item: &NodeItem, at: Position) -> bool {
         item.tests.iter().all(|test| {
             let node_text = self.nodes.text(at, self.text);

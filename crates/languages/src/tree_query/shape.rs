@@ -15,23 +15,23 @@ pub(super) struct Pattern {
     pub(super) predicates: Vec<Predicate>,
     /// Keys and values of `#set!`.
     pub(super) settings: Vec<(String, String)>,
-    /// Whether the number of captured nodes can differ between matches.
+    /// `true` if the number of captured nodes can differ between matches.
     pub(super) varies: bool,
-    /// Whether a match can contain captures that are only for predicates.
+    /// `true` if a match can contain captures that are only for predicates.
     pub(super) has_private: bool,
 }
 
 /// A position among siblings, which one or several nodes can fill.
 pub(super) struct Slot {
-    /// Alternatives, of which one must match.
+    /// Alternatives; one of them must match.
     pub(super) nodes: Vec<NodeItem>,
-    /// Whether it may be missing.
+    /// `true` if it may be missing.
     pub(super) optional: bool,
-    /// Whether it matches a run of adjacent siblings; always the longest run.
+    /// `true` if it matches a run of adjacent siblings; always the longest run.
     pub(super) many: bool,
-    /// Whether it contains captures that are emitted.
+    /// `true` if it contains captures that are emitted.
     pub(super) is_captured: bool,
-    /// Whether only the first match is needed, because neither it nor what is anchored to it is captured.
+    /// `true` if only the first match is needed, because neither it nor anything that is anchored to it is captured.
     pub(super) first_suffices: bool,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct NodeItem {
     pub(super) captures: Vec<u16>,
     /// Predicates on its own text.
     pub(super) tests: Vec<Arc<Predicate>>,
-    /// Whether no named sibling may be between it and the previous match.
+    /// `true` if no named sibling may be between it and the previous match.
     pub(super) anchored: bool,
-    /// Whether no named sibling may follow it.
+    /// `true` if no named sibling may follow it.
     pub(super) last: bool,
     pub(super) children: Vec<Slot>,
-    /// Whether it or a descendant has captures that are emitted.
+    /// `true` if it or a descendant has captures that are emitted.
     pub(super) is_captured: bool,
 }
 
@@ -101,12 +101,12 @@ impl Pattern {
         Ok(Self { slots, predicates, settings, varies, has_private })
     }
 
-    /// Whether it matches a list of siblings.
+    /// Returns `true` if it matches a list of siblings.
     pub(super) fn is_group(&self) -> bool {
         self.slots.len() > 1 || self.begins_with_run()
     }
 
-    /// Whether it begins with a repetition.
+    /// Returns `true` if it begins with a repetition.
     pub(super) fn begins_with_run(&self) -> bool {
         self.slots[0].many
     }
@@ -118,12 +118,12 @@ impl Slot {
         Self { nodes, optional: false, many: false, is_captured: false, first_suffices: false }
     }
 
-    /// Whether it is anchored to the previous slot.
+    /// Returns `true` if it is anchored to the previous slot.
     pub(super) fn anchored(&self) -> bool {
         self.nodes.first().is_some_and(|node| node.anchored)
     }
 
-    /// Whether it must be the last named child.
+    /// Returns `true` if it must be the last named child.
     pub(super) fn last(&self) -> bool {
         self.nodes.first().is_some_and(|node| node.last)
     }
@@ -136,7 +136,7 @@ impl Slot {
         }
     }
 
-    /// Whether it contains a capture.
+    /// Checks whether it contains a capture.
     #[cfg(test)]
     pub(super) fn captures(&self, capture: usize) -> bool {
         self.nodes.iter().any(|node| {
@@ -174,7 +174,7 @@ impl Kind {
         true
     }
 
-    /// Whether a node can match both.
+    /// Checks whether a node can match both.
     fn overlaps(&self, other: &Self, language: &Language) -> bool {
         let has_named = |kind: &Self| match kind {
             Self::Is(kind) => language.node_kind_is_named(*kind),

@@ -1,7 +1,7 @@
 //! Ends the member of an interface before a call signature that begins a line with its type parameters, as the grammar demands it:
 //! it takes `(a: A): B` and, on the next line, `<T>(b: T): C` for one type, and loses the rest of the interface.
 
-/// What can begin a line before an interface's name.
+/// Text that can begin a line before an interface's name.
 const HEADS: &[&str] = &[
     "interface ", "export interface ", "declare interface ", "export declare interface ",
     "export default interface ",
@@ -27,7 +27,7 @@ pub(crate) fn masked(text: &str) -> Option<String> {
     String::from_utf8(masked).ok()
 }
 
-/// Whether an interface begins in a line, and not a sentence of a comment.
+/// Checks whether an interface begins in a line, and not a sentence of a comment.
 fn is_head(line: &str) -> bool {
     let line = line.trim();
     let Some(rest) = HEADS.iter().find_map(|head| line.strip_prefix(head)) else { return false };
@@ -39,7 +39,7 @@ fn is_head(line: &str) -> bool {
 struct Masking<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// Where a semicolon is missing.
+    /// Positions of the missing semicolons.
     ends: &'t mut Vec<usize>,
 }
 
@@ -91,7 +91,7 @@ impl Masking<'_> {
         }
     }
 
-    /// Goes on behind `end`, or at the end of the text. A line's end is left.
+    /// Continues after `end`, or at the end of the text. A line's end is left.
     fn skip_to(&mut self, end: &[u8]) {
         while self.at < self.bytes.len() && !self.bytes[self.at..].starts_with(end) {
             self.at += 1;

@@ -1,4 +1,4 @@
-//! What configurations become, and which are refused.
+//! Tests of the configurations that are accepted, the values they resolve to, and those that are refused.
 
 use proptest::prelude::*;
 

@@ -30,7 +30,7 @@ fn report(issues: Vec<Issue>) -> ValidationReport {
     ValidationReport::new(Profile::Local, vec![gate], issues)
 }
 
-/// Runs from the beginning until nothing is left to do, and says what was done.
+/// Runs from the beginning until nothing is left to do, and returns what was done.
 fn walk(report: &ValidationReport, auto_fix: bool) -> (Vec<String>, RunState) {
     let (config, sections) = (config(3), ["docs".to_owned(), "kb".to_owned()]);
     let (mut snapshot, mut done, mut did) = (in_state(RunState::Created), BTreeSet::new(), Vec::new());
@@ -117,7 +117,7 @@ fn nothing_is_read_of_an_index_of_another_commit() {
     for state in [RunState::Ingested, RunState::FactsReady, RunState::Drafting, RunState::Validating] {
         assert_eq!(next_of(state, None, false), Next::Inputs, "{state}");
     }
-    // What is done stays done, and what the report asks for waits.
+    // Finished work is kept; the fixes that the report asks for wait.
     assert_eq!(next_of(RunState::Ingested, None, true), Next::Step(Step::CollectFacts));
     for report in [&broken, &replan] {
         assert_eq!(next_of(RunState::Validating, Some(report), true), Next::Park);

@@ -1,4 +1,4 @@
-//! The form of events, and what breaks their chain.
+//! Tests of the form of events, and of changes that break their chain.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -171,7 +171,7 @@ fn every_field_is_covered_by_the_hash() {
 }
 
 proptest! {
-    /// Whatever single event is replaced by another one, the chain is broken there or right after.
+    /// Replacing any single event by another one breaks the chain there or right after.
     #[test]
     fn a_replaced_event_is_noticed(order in prop::collection::vec(0_usize..20, 2..30), at in 0_usize..30, other in 0_usize..20) {
         let bodies = bodies();
@@ -182,7 +182,7 @@ proptest! {
         let head = if at == 0 { LogHead::EMPTY } else { events[at - 1].head() };
         events[at] = Event::seal("r", head, events[at].ts_ms, &bodies[other], &trace());
         let broken = verify_chain(LogHead::EMPTY, &events);
-        // The last event has no follower; the number and hash of the run's row tell that it was replaced.
+        // The last event has no follower; its replacement is noticed by the number and hash in the run's row.
         let is_last = at + 1 == events.len();
         prop_assert_eq!(broken.is_ok(), is_last);
     }

@@ -1,4 +1,4 @@
-//! What an index leaves out of a repository: nobody may say that it does not exist.
+//! Paths that an index omits although the repository may have them. No page may be called wrong for naming one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
@@ -10,38 +10,38 @@ const SUBMODULES_FILE: &str = ".gitmodules";
 /// Most submodules that are kept.
 const SUBMODULES_MAX: usize = 10_000;
 
-/// Names of other folders that index runs leave out with all that they contain.
+/// Names of other folders that index runs omit with everything below them.
 const OTHER_LEFT_OUT: &[&str] = &[".git", "vendor"];
 
 /// Looks for files of a repository that its index does not have.
 pub trait UnindexedPaths: Debug + Send + Sync {
-    /// Whether the repository has a file or folder at a path, or something below which nobody can look, such as a link.
+    /// Checks whether the repository has a file or folder at a path, or may have one because a parent, such as a link, cannot be followed.
     fn exists(&self, path: &str) -> bool;
 }
 
-/// What is known of that.
+/// The omitted paths that are known.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     /// Folders of submodules.
     submodules: BTreeSet<String>,
-    /// The files themselves, where somebody has them.
+    /// The files of the repository itself, if they are available.
     pub(super) files: Option<Box<dyn UnindexedPaths>>,
 }
 
 impl LeftOut {
-    /// Whether the text of a file is needed to know it.
+    /// Returns `true` if the text of a file is needed to find omitted paths.
     pub(super) fn needs_text(path: &str) -> bool {
         path == SUBMODULES_FILE
     }
 
-    /// Notes the submodules that a file names, if it is the one that does.
+    /// Notes the submodules that a file names, if it is the file of submodules.
     pub(super) fn read(&mut self, path: &str, text: &str) {
         if path == SUBMODULES_FILE {
             self.submodules.extend(submodules(text).take(SUBMODULES_MAX));
         }
     }
 
-    /// Whether a path is left out. `indexed` are the paths of the index.
+    /// Checks whether a path is omitted. `indexed` are the paths of the index.
     pub(super) fn contains(&self, path: &str, indexed: &HashSet<String>) -> bool {
         let is_folder_left_out = |folder: &str| {
             let name = folder.rsplit('/').next().unwrap_or(folder);

@@ -1,4 +1,4 @@
-//! Names and paths of code in the text of pages: what stands between backticks.
+//! Names and paths of code between backticks in the text of pages.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::pattern::pattern;
 pub struct CodeName {
     /// Its parts: `Store`, `open` of `Store::open()`.
     pub parts: Vec<String>,
-    /// Whether it is written as a call.
+    /// `true` if it is written as a call.
     pub is_call: bool,
 }
 
@@ -22,7 +22,7 @@ impl CodeName {
         self.parts.last().map_or("", String::as_str)
     }
 
-    /// Whether it has several parts.
+    /// Returns `true` if it has several parts.
     #[must_use]
     pub fn is_qualified(&self) -> bool {
         self.parts.len() > 1
@@ -44,7 +44,7 @@ static MULTIWORD: LazyLock<Regex> = LazyLock::new(|| {
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:\./)?[A-Za-z0-9_.@+-]+(?:/[A-Za-z0-9_.@+-]+)+/?$"));
 
-/// The name that code within a line consists of. Extensions of files make a name a file: `a.rs` is none.
+/// Parses code within a line as a single name. A name with a file extension, such as `a.rs`, is a file and gives `None`.
 #[must_use]
 pub fn name_in(code: &str) -> Option<CodeName> {
     let code = code.trim();
@@ -62,14 +62,14 @@ pub fn name_in(code: &str) -> Option<CodeName> {
     (!parts.is_empty()).then_some(CodeName { parts, is_call })
 }
 
-/// Whether a name has several words, so that it is hardly a word of a language or of every library. Names in capitals alone are
-/// environment variables and constants of other programs as often as not, and do not count.
+/// Returns `true` if a name has several words, so that it is hardly a word of a language or of every library. Names in capitals alone do
+/// not count, because they are environment variables and constants of other programs as often as not.
 #[must_use]
 pub fn is_multiword(name: &str) -> bool {
     MULTIWORD.is_match(name) && name.len() >= 5
 }
 
-/// The path that code within a line consists of: relative, with a slash, without a line number at its end.
+/// Parses code within a line as a path: relative, with a slash, without a line number at its end.
 #[must_use]
 pub fn path_in_code(code: &str) -> Option<&str> {
     let code = code.trim();

@@ -1,4 +1,4 @@
-//! What gates will ask of a repository, collected before it is read once.
+//! The questions of gates about a repository, collected so that it is read only once.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,7 +15,7 @@ use crate::snippet::ParsedSnippet;
 const NAMES_MAX: usize = 100_000;
 const TEXTS_MAX: usize = 2_000;
 
-/// What is asked of a repository.
+/// The questions to answer about a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Questions {
     /// Names of code, folded: whether the repository mentions them, and where it defines them.
@@ -24,7 +24,7 @@ pub struct Questions {
     pub texts: BTreeSet<String>,
     /// The folder of the site; its files do not count as a mention of a name.
     pub site: Option<String>,
-    /// Whether all definitions that others can use are needed.
+    /// `true` if all public definitions are needed.
     pub public_definitions: bool,
     /// Files whose content does not count: only their paths do.
     pub unread: BTreeSet<String>,
@@ -92,13 +92,13 @@ impl Questions {
         }
     }
 
-    /// Whether definitions can answer anything that is asked.
+    /// Returns `true` if definitions can answer any of the questions.
     #[must_use]
     pub fn asks_for_definitions(&self) -> bool {
         self.public_definitions || !self.names.is_empty()
     }
 
-    /// Whether the text of a file is needed: it was asked for, or it is a licence, a manifest or the README of the repository.
+    /// Returns `true` if the text of a file is needed: it was asked for, or it is a licence, a manifest or the README of the repository.
     #[must_use]
     pub fn needs_text(&self, path: &str) -> bool {
         !self.unread.contains(path)
@@ -108,7 +108,7 @@ impl Questions {
                 || is_readme(path))
     }
 
-    /// Whether a mention of a name in a file counts: it is neither part of the site nor a document, which may speak of what is gone.
+    /// Returns `true` if a mention of a name in a file counts: not in the site itself, nor in documents, which may describe removed code.
     #[must_use]
     pub fn counts_mentions(&self, path: &str, is_prose: bool) -> bool {
         let in_site = self
@@ -119,7 +119,7 @@ impl Questions {
     }
 }
 
-/// Whether a file is the README of the repository.
+/// Returns `true` if a file is the README of the repository.
 #[must_use]
 pub(crate) fn is_readme(path: &str) -> bool {
     ["readme.md", "readme.markdown", "readme"].iter().any(|name| path.eq_ignore_ascii_case(name))

@@ -1,4 +1,4 @@
-//! Evidence in memory: what one pass over a repository's files, texts and definitions gathers.
+//! Evidence in memory, gathered in one pass over a repository's files, texts and definitions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub struct RepositoryBuilder {
     folded: String,
 }
 
-/// What is known of a repository.
+/// Facts about a repository.
 #[derive(Debug, Default)]
 pub struct RepositoryFacts {
     name: Option<String>,
@@ -93,7 +93,7 @@ impl RepositoryBuilder {
         *self.facts.code_languages.entry(language.to_owned()).or_default() += 1;
     }
 
-    /// Whether [`Self::add_text`] needs the text of an indexed file; of others, that they are indexed is enough.
+    /// Returns `true` if [`Self::add_text`] needs the text of an indexed file; for other files it is enough to know that they are indexed.
     #[must_use]
     pub fn reads_text(&self, path: &str, is_prose: bool) -> bool {
         let questions = &self.questions;
@@ -102,7 +102,7 @@ impl RepositoryBuilder {
         may_answer && !questions.unread.contains(path)
     }
 
-    /// Whether the whole text of a file is kept.
+    /// Returns `true` if the whole text of a file is kept.
     fn keeps_text(&self, path: &str) -> bool {
         self.questions.needs_text(path) || LeftOut::needs_text(path)
     }
@@ -226,7 +226,7 @@ impl RepositoryBuilder {
 }
 
 impl RepositoryFacts {
-    /// Also looks for what the index leaves out.
+    /// Also looks for files that the index omits.
     #[must_use]
     pub fn with_unindexed(mut self, files: Box<dyn UnindexedPaths>) -> Self {
         self.left_out.files = Some(files);

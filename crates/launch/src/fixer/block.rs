@@ -1,10 +1,10 @@
-//! Takes away examples that do not work, that nobody knows, or that are dangerous.
+//! Removes examples that do not work, are unknown, or are dangerous.
 
 use super::{FixInput, Repair, by_patch, replace_line};
 use crate::patch::Patch;
 use crate::site::{CodeBlock, LineKind, Page};
 
-/// Removes the code block at the line of the issue, or the line if it is no code.
+/// Removes the code block at the line of the issue, or only the line if it is not code.
 pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     let (page, number, _) = input.line()?;
     let Some(block) = page.code_blocks.iter().find(|block| lines(page, block).contains(&number)) else {
@@ -22,7 +22,7 @@ fn lines(page: &Page, block: &CodeBlock) -> std::ops::RangeInclusive<u32> {
     let is_fenced = block.info.is_some();
     let closing = end.saturating_add(u32::from(is_fenced && block.is_closed));
     let last = if is_fenced { closing } else { end.saturating_sub(1) };
-    // Nothing beyond the block, whatever was counted.
+    // Stay within the block, even if the count was wrong.
     let last = (block.line..=last).take_while(|line| page.kind_of(*line) == LineKind::Code).last();
     block.line..=last.unwrap_or(block.line)
 }

@@ -1,10 +1,10 @@
-//! Finds cited lines again that moved within their file.
+//! Updates citations of lines that moved within their file.
 
 use super::{FixInput, Repair, by_patch, marks, replace_line};
 use crate::claim::{Citation, span_sha256};
 use crate::evidence::Evidence;
 
-/// Cites the lines where they are now; if they are gone, removes the line that says what they said.
+/// Cites the lines at their new position; if they are gone, removes the line of the page that is based on them.
 pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     let (page, number, _) = input.line()?;
     let ids = marks(page, number);
@@ -38,7 +38,7 @@ fn is_current(citation: &Citation, evidence: &dyn Evidence) -> bool {
     lines.is_some_and(|lines| span_sha256(&lines) == citation.sha256)
 }
 
-/// Where a file has the cited lines; the nearest place if there are several.
+/// Finds the cited lines in a file; the nearest match if there are several.
 fn found(citation: &Citation, evidence: &dyn Evidence) -> Option<(u32, u32)> {
     let lines: Vec<&str> = evidence.text(&citation.path)?.lines().collect();
     let count = usize::try_from(citation.end_line.checked_sub(citation.start_line)?).ok()? + 1;

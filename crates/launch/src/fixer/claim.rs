@@ -1,10 +1,10 @@
-//! Makes lines say what their claims say, and takes away those that no claim says.
+//! Rewrites lines to match their claims, and removes lines without a claim.
 
 use super::{FixInput, Repair, by_patch, marks, replace_line};
 use crate::claim::{Claim, marked_statement, normalised, statement};
 use crate::render::claim_line;
 
-/// Writes the line as its claim says it; if no claim does, removes it.
+/// Rewrites the line as its claim says it; if there is no such claim, removes the line.
 pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     let (page, number, line) = input.line()?;
     let ids = marks(page, number);
@@ -28,13 +28,13 @@ fn claim<'a>(input: &FixInput<'a>, id: &str) -> Option<&'a Claim> {
     input.facts.claims.iter().find(|claim| claim.claim_id == id)
 }
 
-/// Takes away a line that nothing proves.
+/// Removes a line that nothing proves.
 pub(super) fn take_away(input: &FixInput<'_>) -> Option<Repair> {
     let (page, number, _) = input.line()?;
     Some(by_patch(replace_line(page, number, None), "the line was taken away, because nothing proves it"))
 }
 
-/// The claim that says what a line says.
+/// Returns the claim that makes the statement of a line.
 fn said<'a>(input: &FixInput<'a>, statement_of_line: &str) -> Option<&'a Claim> {
     let name = Some(input.sources.product_name);
     let says = normalised(statement_of_line, name);

@@ -12,13 +12,13 @@ pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
             !block.is_code && !has(&block.heading) && is_of_issue(input, &block.heading)
         })?;
     let written = render::block(missing, &planned.output_path, input.sources).ok()?;
-    // It stands after the block that was planned before it, if the page has that.
+    // It belongs after the block that was planned before it, if the page has that block.
     let before = planned.blocks.iter().take(at).rev().find(|block| !block.is_code && has(&block.heading));
     let anchor = before.map(|block| block.heading.clone());
     Some(by_adding(page, anchor, written, "the planned heading was added"))
 }
 
-/// Whether the issue is about a heading; its message quotes it.
+/// Returns `true` if the issue is about a heading; its message quotes it.
 fn is_of_issue(input: &FixInput<'_>, heading: &str) -> bool {
     input.issue.message.contains(&crate::issue::quote(heading))
 }

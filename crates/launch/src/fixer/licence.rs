@@ -12,7 +12,7 @@ pub(super) fn fix_missing(input: &FixInput<'_>) -> Option<Repair> {
     let item = PlanItem::Paragraph { claim_id };
     let block = PlanBlock { level: 2, heading: "Licence".to_owned(), is_code: false, items: vec![item] };
     let mut written = render::block(&block, &page.path, input.sources).ok()?;
-    // The heading may be there, and what stands below it gone.
+    // The heading may still be there without the text below it.
     if heading.is_some() {
         written.text = written.text.lines().skip(2).collect::<Vec<_>>().join("\n");
     }

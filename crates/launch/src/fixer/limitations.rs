@@ -1,4 +1,4 @@
-//! Adds what is known about limitations to a page that must mention them.
+//! Adds the known limitations to a page that must mention them.
 
 use super::{FixInput, Repair, by_adding};
 use crate::claim::ClaimKind;

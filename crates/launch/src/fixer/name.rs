@@ -10,7 +10,7 @@ pub(super) fn fix_product(input: &FixInput<'_>) -> Option<Repair> {
     let page = input.page()?;
     let name = input.sources.product_name;
     let mut text = page.text.clone();
-    // Code stands in the masked text as spaces, at the same offsets.
+    // Code is replaced by spaces in the masked text, so offsets are the same.
     let ranges = misspelt(&page.masked, name);
     for range in ranges.into_iter().rev() {
         if page.kind_of(page.line_at(range.start)) != LineKind::FrontMatter {

@@ -1,4 +1,4 @@
-//! Each issue that is called fixable has a fixer, and the fixers repair what gates find.
+//! Tests that each issue that is called fixable has a fixer, and that fixers repair the faults that gates find.
 
 use serde_json::json;
 
@@ -189,7 +189,7 @@ fn a_description_whose_claim_is_gone_is_replaced() {
 #[test]
 fn a_claim_that_its_lines_do_not_say_is_taken_away() {
     let mut scene = scene();
-    // The lines are the same, and stand where they say something else.
+    // The lines are the same, but their meaning differs in the new place.
     scene.write("README.md", &README.replace("## Usage", "## Roadmap"));
     let report = scene.validate();
     let issue = next(&report).unwrap().clone();

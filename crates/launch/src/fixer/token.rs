@@ -1,4 +1,4 @@
-//! Replaces tokens of templates whose values are known, and takes away lines with others.
+//! Replaces template tokens whose values are known, and removes lines with other tokens.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     Some(by_patch(replace_line(page, number, Some(&written)), "the token was replaced by its value"))
 }
 
-/// What a token stands for.
+/// Returns the value of a token.
 fn value<'c>(name: &str, config: &'c RunConfig) -> Option<&'c str> {
     match name.trim().to_lowercase().replace([' ', '-', '.'], "_").as_str() {
         "product" | "product_name" | "name" => Some(&config.product_name),

@@ -1,16 +1,16 @@
-//! Finds what cited lines became: the lines of the new text that have the most words in common with them.
+//! Finds the replacements of cited lines: the lines of the new text that have the most words in common with them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// Most lines of a text that are looked at, and most bytes of each.
+/// Most lines of a text that are examined, and most bytes of each.
 const LINES_READ_MAX: usize = 100_000;
 const LINE_BYTES_READ_MAX: usize = 2_000;
-/// How alike lines have to be, of 1000.
+/// Least similarity of lines, in thousandths.
 const LIKENESS_MIN: usize = 500;
 
-/// The `count` lines of a text that are most like the sought ones, with the number of the first; of those that are equally like them,
-/// the nearest to `start_line`. `None` if none are like them.
+/// Returns the `count` lines of a text that are most similar to the sought ones, with the number of the first; among equally similar ones,
+/// the nearest to `start_line`. `None` if no lines are similar enough.
 pub(super) fn most_alike<'t>(
     sought: &[&str],
     text: &'t str,
@@ -24,7 +24,7 @@ pub(super) fn most_alike<'t>(
     if wanted == 0 || size == 0 {
         return None;
     }
-    // Of each line, the words that are known, and all.
+    // For each line, the number of known words, and of all words.
     let counts: Vec<(usize, usize)> = lines
         .iter()
         .map(|line| {
@@ -35,7 +35,7 @@ pub(super) fn most_alike<'t>(
     let rated = windows.map(|(window, number)| {
         let same: usize = window.iter().map(|(same, _)| same).sum();
         let all: usize = window.iter().map(|(_, all)| all).sum();
-        // The coefficient of Dice.
+        // The Dice coefficient.
         (2000 * same.min(wanted) / (wanted + all), Reverse(number.abs_diff(start_line)), number)
     });
     let (likeness, _, number) = rated.max()?;

@@ -1,4 +1,4 @@
-//! Lines of a file as people are shown them: some of many, and the beginning of a long one.
+//! Excerpts of files for people: a few lines, and only the beginning of long ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl ShownLines {
     }
 }
 
-/// The beginning of a line without characters that control a terminal, and whether that is not all of it.
+/// Returns the beginning of a line without terminal control characters, and `true` if it was shortened.
 fn cut(line: &str) -> (String, bool) {
     let end = line.floor_char_boundary(LINE_BYTES_MAX);
     let visible = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
@@ -77,7 +77,7 @@ mod tests {
         let long = "ä".repeat(5 << 20);
         let long = ShownLines::new(1, [long.as_str()]);
         assert_eq!((long.lines[0].len(), long.truncated), (LINE_BYTES_MAX + '…'.len_utf8(), true));
-        // In the middle of a character, nothing is cut.
+        // A cut never splits a character.
         let odd = format!("x{}", "ä".repeat(400));
         assert!(ShownLines::new(1, [odd.as_str()]).lines[0].ends_with("ä…"));
     }

@@ -1,4 +1,4 @@
-//! Sentences of pages over files that changed.
+//! Tests of sentences whose cited files changed.
 
 use super::*;
 use crate::claim::{ClaimKind, claim_id, marker};
@@ -30,7 +30,7 @@ fn files() -> Vec<(&'static str, String)> {
 
 fn facts_of(files: &[(&str, String)], questions: Questions) -> RepositoryFacts {
     let texts: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    // As the index finds it.
+    // The line that the index would report.
     let code = files.iter().find(|(path, _)| *path == "cash.py").map_or("", |(_, text)| text.as_str());
     let line = code.lines().zip(1..).find(|(line, _)| line.starts_with("def drawer(")).map(|(_, line)| line);
     let definitions: Vec<(&str, u32, &str)> =
@@ -52,7 +52,7 @@ fn claims() -> BTreeMap<String, Claim> {
     CLAIMS.into_iter().map(claim).collect()
 }
 
-/// A page that makes all claims, the lines of which are kept, compared with these files.
+/// Compares a page that makes all claims, and whose cited lines are kept, with these files.
 fn compared(files: &[(&str, String)]) -> Freshness {
     let claims = claims();
     let mut text = "# Page\n\n".to_owned();
@@ -81,7 +81,7 @@ fn compared(files: &[(&str, String)]) -> Freshness {
     })
 }
 
-/// The files with a change in one of them.
+/// Returns the files with a change in one of them.
 fn with(path: &str, change: impl FnOnce(String) -> String) -> Vec<(&'static str, String)> {
     let mut files = files();
     let file = files.iter_mut().find(|file| file.0 == path).unwrap();
@@ -89,7 +89,7 @@ fn with(path: &str, change: impl FnOnce(String) -> String) -> Vec<(&'static str,
     files
 }
 
-/// Text and verdict of what is stale.
+/// Returns text and verdict of the stale sentences.
 fn verdicts(freshness: &Freshness) -> Vec<(&str, Verdict)> {
     freshness.stale.iter().map(|stale| (stale.text.as_str(), stale.verdict)).collect()
 }
@@ -129,7 +129,7 @@ fn what_is_gone_has_no_new_lines() {
     let shorter = compared(&with("README.md", |text| text.split("## Formats").next().unwrap().to_owned()));
     assert_eq!(verdicts(&shorter), [(READS, Verdict::Gone)]);
     assert_eq!(shorter.stale[0].new, None);
-    // Another name is another file: what cites it leads nowhere.
+    // A renamed file is another file: its citations lead nowhere.
     let mut renamed = files();
     renamed[0].0 = "INTRO.md";
     assert_eq!(verdicts(&compared(&renamed)), [(COUNTS, Verdict::Gone), (READS, Verdict::Gone)]);
@@ -143,7 +143,7 @@ fn definitions_comments_and_licences_are_looked_for_as_what_they_are() {
     let renamed = compared(&with("cash.py", |text| text.replace("def drawer(coins)", "def till(coins)")));
     assert_eq!(verdicts(&renamed), [(DRAWER, Verdict::Stale)]);
     assert_eq!(renamed.stale[0].new.as_ref().unwrap().lines, ["def till(coins):"]);
-    // The sentence stands there, but is not of a definition any more.
+    // The sentence is still there, but no longer belongs to a definition.
     let moved =
         compared(&with("cash.py", |text| text.replace("    \"\"\"Adds", "    x = 1\n    \"\"\"Adds")));
     assert_eq!(verdicts(&moved), [(ADDS, Verdict::Stale)]);
@@ -170,7 +170,7 @@ fn huge_lines_are_bounded_and_secrets_are_hidden() {
     let listed = serde_json::to_string(&long.stale).unwrap();
     assert_eq!((verdicts(&long)[0].0, long.stale_count), (READS, 1));
     assert!(listed.len() < 4_000, "{}", listed.len());
-    // A file that is larger than what is read of one has no lines at all.
+    // A file above the size limit has no lines at all.
     let huge = compared(&with("README.md", |text| format!("{}{text}", "x".repeat(5 << 20))));
     assert_eq!(verdicts(&huge), [(COUNTS, Verdict::Gone), (READS, Verdict::Gone)]);
     let secret = compared(&with("README.md", |text| text.replace("from CSV", "with TOPSECRETTOKEN")));
@@ -218,6 +218,6 @@ fn many_stale_sentences_are_counted_and_not_all_listed() {
     let freshness = compare_with(&BTreeSet::from(["README.md".to_owned()]));
     assert_eq!((freshness.stale.len(), freshness.stale_count), (LISTED_MAX, 200));
     let unknown = ShownLines { start_line: 7, ..ShownLines::default() };
-    assert_eq!(freshness.stale[0].old, unknown, "nobody kept them");
+    assert_eq!(freshness.stale[0].old, unknown, "the lines were not kept");
     assert_eq!(compare_with(&BTreeSet::new()), Freshness::default(), "all other files are as they were");
 }

@@ -16,7 +16,7 @@ const ONLY_SPACES: Rule = Rule::new("only_white_space", "Most of a change is whi
 
 /// Part of the changed lines that may be white space alone: 4 of 5.
 const SPACES_SHARE: (usize, usize) = (4, 5);
-/// Fewest changed lines that are looked at for that.
+/// Fewest changed lines for which that is checked.
 const SPACES_LINES_MIN: usize = 5;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
@@ -43,7 +43,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     Checked::Done
 }
 
-/// Whether most changed lines have the same words as before. Compares lines at the same distance from the first and the last change.
+/// Returns `true` if most changed lines have the same words as before. Compares lines at equal distance from the ends of the change.
 fn is_mostly_spaces(before: &str, after: &str) -> bool {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let start = before.iter().zip(&after).take_while(|(one, other)| one == other).count();

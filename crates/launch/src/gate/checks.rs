@@ -1,4 +1,4 @@
-//! Gate `checks`: the commands of the site profile end with success. They ran before; see [`Observed`](crate::observed::Observed).
+//! Gate `checks`: the commands of the site profile succeed. They ran before; see [`Observed`](crate::observed::Observed).
 
 use super::{Checked, Found, Gate, GateInput};
 use crate::issue::{Rule, Severity};

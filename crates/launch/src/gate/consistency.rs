@@ -1,4 +1,4 @@
-//! Gate `consistency`: pages name the product and its repository alike, and all pages and headings that were planned are there.
+//! Gate `consistency`: pages name the product and its repository consistently, and all planned pages and headings are there.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -40,7 +40,7 @@ pub(crate) static ADDRESS: LazyLock<Regex> =
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     let Some(run) = input.run else {
-        return Checked::NotApplicable("nobody said what the product is called");
+        return Checked::NotApplicable("the name of the product is not known");
     };
     for section in run.required_sections {
         let is_kept = run.kept.iter().any(|kept| kept.section == *section);
@@ -71,7 +71,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     Checked::Done
 }
 
-/// Finds the name of the product in any case; `None` for an ordinary word, which people also write when they do not mean the product.
+/// Matches the name of the product in any case; `None` for an ordinary word, which people also write without meaning the product.
 fn name_in_any_case(name: &str) -> Option<Regex> {
     let capitals = name.chars().filter(|c| c.is_uppercase()).count();
     let is_name =
@@ -92,8 +92,8 @@ fn names(page: &Page, run: &RunInput<'_>, found: &mut Found) {
     }
 }
 
-/// Where a text writes the name of the product in another case. Parts of paths, addresses and packages are written as those want it,
-/// and do not count.
+/// Finds the places where a text writes the name of the product in another case. Parts of paths, addresses and packages do not count,
+/// because their case follows other rules.
 pub(crate) fn misspelt(text: &str, product_name: &str) -> Vec<Range<usize>> {
     let Some(name) = name_in_any_case(product_name) else { return Vec::new() };
     let bytes = text.as_bytes();

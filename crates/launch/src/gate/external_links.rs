@@ -1,5 +1,5 @@
-//! Gate `external_links`: links to the hosts that the site profile lists lead somewhere. The hosts were asked before; see
-//! [`ExternalLinks`](crate::observed::ExternalLinks). No other host is.
+//! Gate `external_links`: links to the hosts that the site profile lists lead somewhere. Those hosts, and no others, were requested before;
+//! see [`ExternalLinks`](crate::observed::ExternalLinks).
 
 use super::{Checked, Found, Gate, GateInput};
 use crate::external_hosts::address;
@@ -14,7 +14,7 @@ pub(super) const GATE: Gate = Gate {
 };
 
 const GONE: Rule = Rule::new("external_link_gone", "A link leads to a page that another host does not have");
-const UNCLEAR: Rule = Rule::new("external_link_unclear", "Whether a link leads anywhere could not be told");
+const UNCLEAR: Rule = Rule::new("external_link_unclear", "A link to another host could not be checked");
 const LEFT_OUT: Rule = Rule::new("external_links_left_out", "Not all links to other hosts were followed");
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {

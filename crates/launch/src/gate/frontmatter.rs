@@ -1,4 +1,4 @@
-//! Gate `frontmatter`: front matter can be read and has what pages of its section have.
+//! Gate `frontmatter`: front matter can be parsed and has the keys that pages of its section have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -25,9 +25,9 @@ const MISSING_KEY: Rule = Rule::fixable("missing_key", "A key of the front matte
 const WRONG_TYPE: Rule =
     Rule::fixable("wrong_type", "A value of the front matter has another type than elsewhere");
 
-/// Pages from which a contract is read.
+/// Most pages from which a contract is derived.
 const SAMPLE_MAX: usize = 50;
-/// Fewest pages from which a contract is read if nobody promised one.
+/// Fewest pages from which a contract is derived if none was declared.
 const SAMPLE_MIN: usize = 5;
 /// A key is required if this part of the pages has it.
 const REQUIRED_SHARE: (usize, usize) = (9, 10);
@@ -73,7 +73,7 @@ impl KeyType {
         }
     }
 
-    /// Whether a value of type `other` is one of this type.
+    /// Returns `true` if a value of type `other` is also one of this type.
     fn admits(self, other: Self) -> bool {
         self == other
             || self == Self::Unknown
@@ -92,7 +92,7 @@ pub struct FrontMatterContract {
     pub optional: BTreeMap<String, KeyType>,
 }
 
-/// The contract that the first 50 pages of a section keep.
+/// Derives the contract that the first 50 pages of a section keep.
 #[must_use]
 pub fn discover_contract<'p>(pages: impl Iterator<Item = &'p Page>) -> FrontMatterContract {
     let mut keys: BTreeMap<&str, (usize, KeyType)> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn check_sections(input: &GateInput<'_>, found: &mut Found) {
     }
 }
 
-/// Whether a page stands for a folder; such pages have front matter of their own kind.
+/// Returns `true` if a page represents a folder; such pages have front matter of their own kind.
 fn is_index(page: &Page) -> bool {
     let name = page.path.rsplit('/').next().unwrap_or(&page.path);
     ["_index.md", "index.md", "README.md"].contains(&name)

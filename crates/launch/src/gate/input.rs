@@ -1,4 +1,4 @@
-//! What gates check.
+//! The inputs of gates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,36 +21,36 @@ use crate::snippet::ParsedSnippet;
 pub struct FoundSecret {
     /// Line, 1-based.
     pub line: u32,
-    /// What it is, such as `github_token`; `password` for a value that only its name tells.
+    /// Its kind, such as `github_token`; `password` for a value that is recognised only by its name.
     pub kind: String,
 }
 
 /// Finds secrets in the text of a file.
 pub trait SecretFinder {
-    /// The secrets, in order.
+    /// Returns the secrets, in order.
     fn find(&self, path: &str, text: &str) -> Vec<FoundSecret>;
 }
 
-/// What gates check, and what they may know.
+/// The subject of the checks, and everything that gates may know about it.
 #[derive(Clone, Copy)]
 pub struct GateInput<'a> {
     /// The site.
     pub site: &'a Site,
     /// Its code blocks as a parser reads them.
     pub snippets: &'a [ParsedSnippet],
-    /// The repository; the reason, without one.
+    /// The repository, or the reason why it is missing.
     pub evidence: Result<&'a dyn Evidence, &'a str>,
     /// The claims that pages may make.
     pub claims: Option<&'a Claims>,
-    /// What the run that changes the site knows; `None` for a site by itself.
+    /// The context of the run that changes the site; `None` for a site by itself.
     pub run: Option<&'a RunInput<'a>>,
     /// Finds secrets.
     pub secrets: &'a dyn SecretFinder,
-    /// How strict the validation is.
+    /// Strictness of the validation.
     pub profile: Profile,
 }
 
-/// What a run knows of its change of a site.
+/// The context of a run's change of a site.
 pub struct RunInput<'a> {
     /// The product as pages name it.
     pub product_name: &'a str,
@@ -66,11 +66,11 @@ pub struct RunInput<'a> {
     pub required_sections: &'a BTreeSet<Section>,
     /// The planned pages.
     pub pages: &'a [RequiredPage],
-    /// Planned pages that are not written, because what is there is people's.
+    /// Planned pages that are not written, because people own the existing ones.
     pub kept: &'a [KeptPage],
-    /// Where the pages of sections are; `None` if the site has no such order.
+    /// The layout of the pages of sections; `None` if the site has no folders for sections.
     pub layout: Option<&'a Layout>,
-    /// What the front matter of sections must have.
+    /// The front matter that sections must have.
     pub contracts: &'a BTreeMap<Section, FrontMatterContract>,
     /// [`span_sha256`](crate::claim::span_sha256) of the snippets that may be shown.
     pub snippet_hashes: &'a BTreeSet<String>,
@@ -78,7 +78,7 @@ pub struct RunInput<'a> {
     pub install_commands: &'a [String],
     /// Artifacts with their schemas.
     pub artifacts: &'a [Artifact<'a>],
-    /// What the program found out for the gates.
+    /// Observations that the program made for the gates.
     pub observed: &'a Observed,
 }
 
@@ -104,7 +104,7 @@ pub struct RequiredPage {
     pub required_headings: Vec<String>,
 }
 
-/// Where the pages of a product are.
+/// The layout of the pages of a product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The folders of the sections.
@@ -113,7 +113,7 @@ pub struct Layout {
     pub locales: Vec<String>,
 }
 
-/// Where the pages of a section are.
+/// The folders of the pages of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionFolder {
     /// The section.
@@ -139,12 +139,12 @@ pub struct Artifact<'a> {
 pub(super) struct Scope<'a>(Option<BTreeSet<&'a str>>);
 
 impl Scope<'_> {
-    /// Whether a path is one of them.
+    /// Returns `true` if a path is one of them.
     pub(super) fn contains(&self, path: &str) -> bool {
         self.0.as_ref().is_none_or(|changed| changed.contains(path))
     }
 
-    /// Of two paths, one at which a fault of both is reported; `None` if neither is checked.
+    /// Chooses the path, of two, at which a fault of both is reported; `None` if neither is checked.
     pub(super) fn one_of<'p>(&self, path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
         match (self.contains(path), self.contains(other)) {
             (true, _) => Some((path, other)),
@@ -155,26 +155,26 @@ impl Scope<'_> {
 }
 
 impl<'a> GateInput<'a> {
-    /// The paths to check: those that the run changes, or all. What was wrong with others before must not fail a run, because it
-    /// could neither repair nor avoid that.
+    /// Returns the paths to check: those that the run changes, or all. Faults of other files must not fail a run, because it could neither
+    /// repair nor avoid them.
     pub(super) fn scope(&self) -> Scope<'a> {
         let changes = self.run.map(|run| run.changes);
         Scope(changes.map(|changes| changes.iter().map(|change| change.path.as_str()).collect()))
     }
 
-    /// The pages to check: those that the run changes, or all.
+    /// Returns the pages to check: those that the run changes, or all.
     pub(super) fn pages(&self) -> impl Iterator<Item = &'a Page> {
         let scope = self.scope();
         self.site.pages().iter().filter(move |page| scope.contains(&page.path))
     }
 
-    /// The snippets of a page.
+    /// Returns the snippets of a page.
     pub(super) fn snippets_of(&self, page: &'a Page) -> impl Iterator<Item = &'a ParsedSnippet> {
         let first = self.snippets.partition_point(|snippet| snippet.page < page.path);
         self.snippets.iter().skip(first).take_while(move |snippet| snippet.page == page.path)
     }
 
-    /// One severity for what a run changes, and another for a site by itself.
+    /// Chooses one severity for changes of a run, and another for a site by itself.
     pub(super) fn severity(&self, in_run: Severity, alone: Severity) -> Severity {
         if self.run.is_some() { in_run } else { alone }
     }

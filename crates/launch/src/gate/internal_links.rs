@@ -1,4 +1,4 @@
-//! Gate `internal_links`: links within the site and into its repository lead somewhere. No address outside is called.
+//! Gate `internal_links`: links within the site and into its repository lead somewhere. No external address is requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ struct Links<'g, 'a> {
     input: &'g GateInput<'a>,
     /// Anchors of pages by path: of the site, and of the repository with a slash in front.
     anchors: BTreeMap<String, Option<BTreeSet<String>>>,
-    /// Links into the repository that nobody could check.
+    /// Links into the repository that could not be checked.
     unchecked: u32,
 }
 
@@ -64,7 +64,7 @@ impl Links<'_, '_> {
                     self.check_anchor_in_repository(page, link, path, anchor, found);
                 }
                 Ok(evidence) => {
-                    // What is not named like a file may be the address of a page.
+                    // A path that is not named like a file may be the address of a page.
                     let is_file = names_file(&path);
                     let alone = if is_file { Severity::Error } else { Severity::Warning };
                     let severity = self.input.severity(Severity::Error, alone);
@@ -79,7 +79,7 @@ impl Links<'_, '_> {
                     self.check_anchor_in_repository(page, link, path, anchor, found);
                 }
                 _ => {
-                    // Where the root is only what generates the site knows.
+                    // Only the site generator knows which folder becomes the root.
                     let severity = self.input.severity(Severity::Error, Severity::Warning);
                     let message = format!("The site has no {} at its root.", quote(&path));
                     found.add(&DEAD_LINK, severity, place, &link.target, message);
@@ -95,7 +95,7 @@ impl Links<'_, '_> {
                 found.add(&DEAD_LINK, Severity::Error, place, &link.target, message);
             }
             Err(Unresolved::NoRoute(path)) => {
-                // What generates the site may know it.
+                // The site generator may create it.
                 let severity = self.input.severity(Severity::Error, Severity::Warning);
                 let message = format!("The site has no page or folder {}.", quote(&path));
                 found.add(&DEAD_LINK, severity, place, &link.target, message);
@@ -103,8 +103,8 @@ impl Links<'_, '_> {
         }
     }
 
-    /// Whether a path of the site is that of a file of the repository which is not read with the site: below a hidden folder, a link
-    /// or a submodule.
+    /// Returns `true` if a path of the site is that of a file of the repository that is not read with the site: below a hidden folder, a
+    /// link or a submodule.
     fn is_unread(&self, path: &str) -> bool {
         let is_hidden = path.split('/').any(|part| part.starts_with('.'));
         let (Some(path), Ok(evidence)) = (self.input.site.in_repository(path), self.input.evidence) else {
@@ -113,8 +113,8 @@ impl Links<'_, '_> {
         evidence.is_left_out(&path) || (is_hidden && evidence.exists(&path))
     }
 
-    /// Whether a path from the root of the site is one from the root of the repository, as code hosts take it, or of a folder whose
-    /// files generators put at the root of the site. Which folder that is nobody knows, so the end of the path decides.
+    /// Returns `true` if a path from the root of the site is one from the root of the repository, as code hosts resolve it, or of a folder
+    /// whose files generators copy to the root of the site. That folder is not known, so the end of the path decides.
     fn is_at_root(&self, path: &str, evidence: &dyn Evidence) -> bool {
         let is_static = || {
             (path.contains('/') && evidence.has_path_ending(path))
@@ -158,12 +158,12 @@ impl Links<'_, '_> {
     }
 }
 
-/// Whether a page with these anchors has one. They are compared without case, as readers of GitHub are used to.
+/// Returns `true` if an anchor is among those of a page. Case is ignored, as it is on GitHub.
 fn is_known(anchors: &BTreeSet<String>, anchor: &str) -> bool {
     anchors.contains(anchor) || anchors.contains(&anchor.to_lowercase()) || is_of_lines(anchor)
 }
 
-/// Finds anchors that a run takes from pages and to which pages link that it does not change. What was dead before is not its fault.
+/// Finds anchors that a run removes from pages although unchanged pages link to them. Links that were dead before are not its fault.
 fn lost_anchors(input: &GateInput<'_>, found: &mut Found) {
     let mut lost: BTreeMap<&str, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for change in input.run.into_iter().flat_map(|run| run.changes) {
@@ -198,7 +198,7 @@ fn lost_anchors(input: &GateInput<'_>, found: &mut Found) {
     }
 }
 
-/// The anchors of a page; `None` if it cannot be read.
+/// Returns the anchors of a page; `None` if it cannot be read.
 fn anchors(input: &GateInput<'_>, path: &str, in_repository: bool) -> Option<BTreeSet<String>> {
     if !in_repository {
         return input.site.page(path).map(|page| page.anchors(input.site.style()));
@@ -207,7 +207,7 @@ fn anchors(input: &GateInput<'_>, path: &str, in_repository: bool) -> Option<BTr
     Some(Page::parse(path, text.to_owned(), PAGE_ITEMS_MAX).anchors(AnchorStyle::Any))
 }
 
-/// Whether an anchor means lines of a text, as code hosts show them, or the top of the page.
+/// Returns `true` if an anchor refers to lines of a text, as code hosts show them, or to the top of the page.
 fn is_of_lines(anchor: &str) -> bool {
     let is_line = |part: &str| {
         part.strip_prefix('L')

@@ -1,4 +1,4 @@
-//! Planned pages that are not written, because what people made of them stays: the gate `consistency` says so.
+//! Planned pages that are not written because people's changes are kept. They are reported by the gate `consistency`.
 
 use super::Found;
 use crate::issue::{Rule, Severity, quote};
@@ -12,7 +12,7 @@ pub(super) const ADDRESS_TAKEN: Rule =
 pub(super) const REMOVED: Rule = Rule::new("removed_page", "A page that was removed is not written again");
 pub(super) const MOVED: Rule = Rule::new("moved_page", "A page that was moved is not written again");
 
-/// Says which pages are kept. Nothing is wrong with them, so that keeps nothing from being published.
+/// Reports which pages are kept. Nothing is wrong with them, so they do not prevent publication.
 pub(super) fn add(kept: &[KeptPage], found: &mut Found) {
     for kept in kept {
         let (rule, message) = told(kept);

@@ -1,12 +1,12 @@
-//! Names in texts that a repository may have had, and whether it still has them.
+//! Finds out whether names in texts belong to the repository, and whether it still has them.
 
 use crate::evidence::{CodeName, Evidence, is_multiword};
 use crate::site::Page;
 
-/// How a repository knows a name.
+/// The repository's knowledge of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Knowledge {
-    /// It is known, or says too little to be sure.
+    /// It is known, or too ambiguous to be reported.
     Known,
     /// It is unknown, and written as a name of this repository: as a call, or with one of its types.
     Gone,
@@ -14,7 +14,7 @@ pub(super) enum Knowledge {
     Unknown,
 }
 
-/// What is known of a name between backticks.
+/// Returns what is known about a name between backticks.
 pub(super) fn knowledge(name: &CodeName, evidence: &dyn Evidence) -> Knowledge {
     let last = name.last();
     if evidence.mentions(last) {
@@ -36,13 +36,13 @@ fn is_container(kind: &str) -> bool {
     matches!(kind, "class" | "struct" | "interface" | "trait" | "enum" | "module" | "impl")
 }
 
-/// Parts of paths of pages that speak of what was, and may name what is gone.
+/// Parts of paths of pages about earlier versions, which may name removed code.
 const HISTORIES: &[&str] = &[
     "changelog", "changes", "history", "release", "migrat", "upgrad", "deprecat", "news", "blog", "archive",
     "rfc", "adr",
 ];
 
-/// Whether a page speaks of earlier versions, so that it may name what is gone.
+/// Returns `true` if a page is about earlier versions, so that it may name removed code.
 pub(super) fn is_history(page: &Page) -> bool {
     let path = page.path.to_lowercase();
     path.split(['/', '.', '-', '_']).any(|part| HISTORIES.iter().any(|word| part.starts_with(word)))

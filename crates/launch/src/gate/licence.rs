@@ -23,7 +23,7 @@ const CONFLICT: Rule = Rule::new("licence_conflict", "Two files of the repositor
 const NOT_NAMED: Rule = Rule::fixable("licence_not_named", "No page names the licence");
 const OTHER_LICENCE: Rule = Rule::fixable("other_licence", "A page names another licence");
 
-/// A sentence that says which licence the product has.
+/// A sentence that states the licence of the product.
 static SENTENCE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:is|are) (?:released |distributed |published |available )?(?:licen[sc]ed )?under (?:the |an? )?(?:terms of the )?([^.\n]{2,60})",
@@ -64,7 +64,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     Checked::Done
 }
 
-/// The pages that a run changes, that it planned and that are right already, and that it left to people.
+/// Returns the pages that a run changes, those it planned that are already correct, and those that it left to people.
 fn pages_of_run<'a>(input: &GateInput<'a>, run: &'a RunInput<'a>) -> impl Iterator<Item = &'a Page> {
     let planned = run.pages.iter().map(|page| page.path.as_str());
     let kept = run.kept.iter().map(|kept| kept.other.as_deref().unwrap_or(&kept.output_path));
@@ -72,14 +72,14 @@ fn pages_of_run<'a>(input: &GateInput<'a>, run: &'a RunInput<'a>) -> impl Iterat
     input.pages().chain(planned.chain(kept).filter_map(|path| site.page(path)))
 }
 
-/// Whether a page names one of the licences.
+/// Returns `true` if a page names one of the licences.
 fn names(page: &Page, licence: &Licence) -> bool {
     let text = page.text.to_lowercase();
     let words: BTreeSet<&str> = licence_words(&text).collect();
     licence.spdx.split(" OR ").any(|spdx| words.contains(spdx.to_lowercase().as_str()))
 }
 
-/// Looks below headings about the licence, because elsewhere a page may speak of what others have licensed.
+/// Looks only below headings about the licence, because elsewhere a page may be about the licences of others.
 fn other_licences(page: &Page, licence: &Licence, found: &mut Found) {
     let mut headings = page.headings.iter().peekable();
     let mut is_below = false;
@@ -102,13 +102,13 @@ fn other_licences(page: &Page, licence: &Licence, found: &mut Found) {
     }
 }
 
-/// The words of a text as identifiers of licences are made of them: `apache-2.0`.
+/// Splits a text into words that may be parts of licence identifiers, such as `apache-2.0`.
 fn licence_words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '.' | '+')));
     words.map(|word| word.trim_matches(['.', '-'])).filter(|word| !word.is_empty())
 }
 
-/// The licence that a phrase names by its identifier or as people call it.
+/// Returns the licence that a phrase names by its identifier or its common name.
 fn named_licence(phrase: &str) -> Option<&'static str> {
     const NAMES: &[(&str, &str)] = &[
         ("apache license", "Apache-2.0"),

@@ -1,4 +1,4 @@
-//! Gate `limitations_and_distribution`: pages admit what the product does not do, and install it under its name.
+//! Gate `limitations_and_distribution`: pages state the limitations of the product, and install it under its name.
 
 use std::sync::LazyLock;
 
@@ -64,7 +64,7 @@ fn limitations(input: &GateInput<'_>, run: &RunInput<'_>, claims: &Claims, found
     }
     for section in [Section::Docs, Section::Reference] {
         let mut pages = run.pages.iter().filter(|page| page.section == section).peekable();
-        // Where people wrote a page themselves, it is theirs to say so.
+        // People decide on the content of the pages that they wrote.
         let is_planned = pages.peek().is_some() && run.kept.iter().all(|kept| kept.section != section);
         let is_there = pages
             .filter_map(|planned| input.site.page(&planned.path))
@@ -109,7 +109,7 @@ fn install_commands(input: &GateInput<'_>, page: &Page, evidence: &dyn Evidence,
     }
 }
 
-/// Whether a line is one command that installs one of these packages, with no options and nothing else.
+/// Returns `true` if a line is one command that installs one of these packages, with no options and nothing else.
 pub(crate) fn installs_one_of(line: &str, packages: &[Package]) -> bool {
     let line = line.trim();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./@ ".contains(c);
@@ -129,7 +129,7 @@ pub(crate) fn installs_one_of(line: &str, packages: &[Package]) -> bool {
 /// Most words of a command that installs a package: `uv pip install shop`.
 const INSTALL_WORDS_MAX: usize = 4;
 
-/// The commands of a text that install packages: offset, ecosystem and arguments.
+/// Finds the commands of a text that install packages: offset, ecosystem and arguments.
 fn commands(text: &str) -> impl Iterator<Item = (usize, Ecosystem, &str)> {
     PATTERNS.iter().flat_map(move |(pattern, ecosystem)| {
         let arguments = pattern.captures_iter(text).filter_map(|command| command.get(1));
@@ -140,7 +140,7 @@ fn commands(text: &str) -> impl Iterator<Item = (usize, Ecosystem, &str)> {
     })
 }
 
-/// The name of a package in an argument, without version and extras; `None` for options, paths and addresses.
+/// Returns the name of a package in an argument, without version and extras; `None` for options, paths and addresses.
 fn package_name(argument: &str) -> Option<&str> {
     let argument = argument.trim_matches(['"', '\'', ',', ';', ')', '(', '`']);
     let is_scoped = argument.starts_with('@');
@@ -157,7 +157,7 @@ fn package_name(argument: &str) -> Option<&str> {
 
 fn same_package(ecosystem: Ecosystem, own: &str, name: &str) -> bool {
     match ecosystem {
-        // Case and separators do not matter to PyPI, and separators do not to crates.io.
+        // PyPI ignores case and the kind of separator; crates.io ignores only the latter.
         Ecosystem::Python => plain(own) == plain(name),
         Ecosystem::Cargo => own.replace('_', "-") == name.replace('_', "-"),
         _ => own == name,
@@ -168,15 +168,15 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 
-/// Whether a name is nearly that of a package, so that it is hardly meant: the same but for case and separators, or one letter off
-/// in a long name.
+/// Returns `true` if a name is nearly that of a package, and thus probably a mistake: the same but for case and separators, or one letter
+/// off in a long name.
 fn is_near(own: &str, name: &str) -> bool {
     let folded = |text: &str| text.to_lowercase().replace(['-', '_', '.'], "");
     let (own, name) = (folded(own), folded(name));
     own == name || (own.len() >= 7 && own.len().abs_diff(name.len()) <= 1 && differs_by_one(&own, &name))
 }
 
-/// Whether one text becomes the other by adding, removing or replacing one byte.
+/// Returns `true` if one text becomes the other by adding, removing or replacing one byte.
 fn differs_by_one(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let start = one.iter().zip(other).take_while(|(a, b)| a == b).count();

@@ -32,7 +32,7 @@ const RAGGED_TABLE: Rule =
     Rule::new("ragged_table", "A row of a table has another number of cells than its head");
 const CONFLICT_MARKER: Rule = Rule::new("conflict_marker", "A merge conflict was left in a page");
 const ACTIVE_HTML: Rule = Rule::new("active_html", "A page has HTML that runs code");
-const HIDDEN_CHARACTER: Rule = Rule::new("hidden_character", "A page has characters that nobody sees");
+const HIDDEN_CHARACTER: Rule = Rule::new("hidden_character", "A page has invisible characters");
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     let severity = input.severity(Severity::Error, Severity::Warning);
@@ -119,7 +119,7 @@ fn links(page: &Page, severity: Severity, found: &mut Found) {
     }
 }
 
-/// Whether a label is the path of an object of code, which generators of references know: `[text][package.module.Class]`.
+/// Returns `true` if a label is the path of a code object, which documentation generators resolve: `[text][package.module.Class]`.
 fn is_object(label: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -128,7 +128,7 @@ fn is_object(label: &str) -> bool {
     label.contains('.') && label.split('.').all(is_name)
 }
 
-/// Compares the cells of each row with those of the head, which stands above the row of dashes.
+/// Compares the number of cells of each row with that of the header, which is the row above the row of dashes.
 fn tables(page: &Page, severity: Severity, found: &mut Found) {
     let mut head: Option<usize> = None;
     let mut above: Option<usize> = None;
@@ -151,7 +151,7 @@ fn tables(page: &Page, severity: Severity, found: &mut Found) {
     }
 }
 
-/// Number of cells of a row. Also in code, a vertical bar ends a cell unless a backslash stands before it.
+/// Returns the number of cells of a row. Even within code, a vertical bar ends a cell unless a backslash precedes it.
 fn cells(line: &str) -> usize {
     let row = line.trim().trim_start_matches(['>', ' ']);
     let row = row.strip_prefix('|').unwrap_or(row);
@@ -170,13 +170,13 @@ fn is_delimiter(line: &str) -> bool {
         && line.trim().trim_start_matches('>').chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 
-/// The first and last line of a merge conflict. What stands between could be the underline of a heading.
+/// The first and last line of a merge conflict. The line between them could also be the underline of a heading.
 static CONFLICT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(<{7}|>{7}) \S"));
 /// Characters that reverse the direction of text, or that encode hidden text.
 static HIDDEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[\u{202a}-\u{202e}\u{2066}-\u{2069}\u{e0001}-\u{e007f}]"));
-/// The flags of England, Scotland and Wales: a black flag with the letters of the country as hidden characters. Others of this form
-/// are shown as a black flag, and could hide any text.
+/// The flags of England, Scotland and Wales: a black flag with the letters of the country as hidden characters. Other sequences of this
+/// form are shown as a plain black flag, and could hide any text.
 static FLAG: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}",

@@ -1,7 +1,7 @@
 //! Gates: the checks that a site passes before it is published. Each is one file and one entry of [`GATES`].
 //!
-//! A gate that cannot run says so: it is skipped with an issue of severity `info`, or fails where the profile requires it. A site that
-//! no run works on is checked by the same gates, as far as they apply, and more mildly: nobody promised that it is complete.
+//! A gate that cannot run says so: it is skipped with an issue of severity `info`, or fails where the profile requires it. A site without a
+//! run is checked by the same gates, as far as they apply, but less strictly, because it need not be complete.
 
 mod allowed_paths;
 mod change_budget;
@@ -56,7 +56,7 @@ const ISSUES_PER_GATE_MAX: usize = 1_000;
 pub struct Gate {
     /// Stable name in snake case.
     pub name: &'static str,
-    /// What it checks, in one sentence.
+    /// The subject of its checks, in one sentence.
     pub about: &'static str,
     /// The kinds of issues that it finds.
     pub rules: &'static [Rule],
@@ -87,41 +87,41 @@ pub static GATES: &[Gate] = &[
     external_links::GATE,
 ];
 
-/// What only another plan resolves: pages are missing, or stand where the site has no place for them.
+/// Issues that only another plan resolves: pages are missing, or are in folders that the site's layout does not have.
 pub const NEEDS_PLAN: &[Rule] =
     &[consistency::MISSING_PAGE, consistency::MISSING_SECTION, site_layout::OUTSIDE_LAYOUT];
 
-/// What every gate may find.
+/// Issues that every gate may report.
 pub const GENERAL_RULES: &[Rule] = &[NOT_RUN, NOT_APPLICABLE, MORE_ISSUES];
 
 const NOT_RUN: Rule = Rule::new("gate_not_run", "The gate could not run");
 const NOT_APPLICABLE: Rule = Rule::new("gate_not_applicable", "The gate does not apply");
 const MORE_ISSUES: Rule = Rule::new("more_issues", "The gate found more than it reports");
 
-/// Whether a gate ran.
+/// The outcome of a gate.
 enum Checked {
     /// It ran.
     Done,
     /// There is nothing that it could check, for this reason.
     NotApplicable(&'static str),
-    /// Nobody asked for it, for this reason: the operator configured nothing for it, or no run is there to do it for. A gate that does
+    /// It was not asked for, for this reason: the operator configured nothing for it, or there is no run that needs it. A gate that does
     /// not apply is reported as an issue; this is not worth one.
     NotAsked(&'static str),
     /// It lacks what it needs, for this reason.
     Unable(String),
 }
 
-/// What decides which issues are kept and in which order: severity, path, line and id; the worst is the least.
+/// The rank that decides which issues are kept and in which order: severity, path, line and id; the worst issue has the least rank.
 type Rank = (Severity, String, u32, String);
 
-/// Collects the issues of one gate: at most [`ISSUES_PER_GATE_MAX`], the worst of those that were found.
+/// Collects the issues of one gate: at most [`ISSUES_PER_GATE_MAX`], the worst of all that were found.
 struct Found {
     gate: &'static str,
     issues: BTreeMap<Rank, Issue>,
-    /// Ranks of the issues by their ids, each of which is reported once.
+    /// Ranks of the issues by their ids. Each id is reported once.
     ranks: HashMap<String, Rank>,
     left_out: u32,
-    /// The worst severity of what was left out.
+    /// The worst severity of the omitted issues.
     worst_left_out: Option<Severity>,
 }
 
@@ -154,7 +154,7 @@ impl Found {
         message: String,
     ) {
         let (path, line) = place.map_or(("", 0), |(path, line)| (path, line.unwrap_or_default()));
-        // Pages come in the order of ranks, so that of many issues nearly all end here.
+        // Pages come in the order of ranks, so if there are many issues, most return here.
         let is_mildest = |last: &Rank| (severity, path, line) > (last.0, last.1.as_str(), last.2);
         if self.issues.len() >= ISSUES_PER_GATE_MAX && self.issues.keys().next_back().is_some_and(is_mildest)
         {
@@ -170,7 +170,7 @@ impl Found {
         let rank = (severity, path.to_owned(), line, issue.issue_id.clone());
         self.ranks.insert(issue.issue_id.clone(), rank.clone());
         self.issues.insert(rank, issue);
-        // The mildest goes, whether it was found first or last: milder ones must not hide a worse one.
+        // Remove the mildest issue, whether it was found first or last: milder ones must not hide a worse one.
         if self.issues.len() > ISSUES_PER_GATE_MAX
             && let Some((rank, _)) = self.issues.pop_last()
         {
@@ -185,7 +185,7 @@ impl Found {
     }
 }
 
-/// That a validation was stopped between two gates.
+/// A validation was stopped between two gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -216,7 +216,7 @@ pub fn check_while(
     Ok(ValidationReport::new(input.profile, outcomes, issues))
 }
 
-/// Returns the faults in how the changed pages of a site fit with all others: in their addresses, and in links.
+/// Returns the conflicts of the changed pages of a site with all others: in their addresses, and in links.
 #[must_use]
 pub fn structure_issues(site: &Site, changes: &[Change]) -> Vec<Issue> {
     let run_input = RunInput {
@@ -248,7 +248,7 @@ pub fn structure_issues(site: &Site, changes: &[Change]) -> Vec<Issue> {
     found.filter(Issue::is_failure).collect()
 }
 
-/// Looks for no secrets.
+/// A finder that finds no secrets.
 struct NoSecrets;
 
 impl SecretFinder for NoSecrets {

@@ -1,23 +1,23 @@
-//! Whether a repository has what a command needs: the script, target, recipe, package or file that it names.
+//! Checks that a repository has the script, target, recipe, package or file that a command names.
 
 use super::shell::Command;
 use crate::evidence::{Evidence, path_in_code};
 use crate::issue::quote;
 use crate::manifest::Ecosystem;
 
-/// What a command needs and the repository does not have.
+/// A requirement of a command that the repository does not meet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// Why the command does not exist.
+    /// The reason why the command does not exist.
     pub(super) what: String,
-    /// Whether nothing else can provide it, as an installed program could.
+    /// `true` if nothing else can provide it, as an installed program could.
     pub(super) is_certain: bool,
 }
 
 /// Subcommands of Cargo whose targets and packages are those of the workspace, with their short names.
 const CARGO_COMMANDS: &[&str] =
     &["build", "b", "run", "r", "test", "t", "check", "c", "bench", "clippy", "doc", "d"];
-/// Files of tools that write makefiles, so that those of the repository are not all.
+/// Files of tools that generate makefiles. With them, the makefiles of the repository do not list all targets.
 const MAKEFILE_GENERATORS: &[&str] = &[
     "CMakeLists.txt", "configure", "configure.ac", "configure.in", "Makefile.am", "Makefile.in",
     "Makefile.PL", "meson.build",
@@ -25,11 +25,11 @@ const MAKEFILE_GENERATORS: &[&str] = &[
 /// Extensions of scripts.
 const SCRIPTS: &[&str] = &[".sh", ".py", ".js", ".ts", ".rb", ".pl"];
 
-/// What a command needs and the repository does not have; `None` if it has that, or nobody can tell. `current` is the folder in which
-/// the command runs, `None` if that is not known.
+/// Returns the requirement of a command that the repository does not meet; `None` if it meets all, or that cannot be decided. `current` is
+/// the folder in which the command runs, `None` if it is not known.
 ///
-/// Only what a manifest must name is looked up. Runners that also run what is installed or downloaded, such as `uv run`,
-/// `poetry run`, `npx` and `dotnet`, are not.
+/// Only names that a manifest must declare are looked up. Runners that also run installed or downloaded programs, such as `npx`,
+/// `uv run`, `poetry run` and `dotnet`, are not checked.
 pub(super) fn missing(command: &Command, current: Option<&str>, evidence: &dyn Evidence) -> Option<Missing> {
     let (program, arguments) = command.words.split_first()?;
     match program.as_str() {
@@ -61,7 +61,7 @@ fn missing_script(program: &str, arguments: &[String], evidence: &dyn Evidence) 
     // Yarn and Bun run installed programs in the same way, and Bun runs files, too.
     let runs_others = is_run && matches!(program, "yarn" | "bun");
     let is_file = runs_others && name.contains('.');
-    // Without a manifest, the page speaks of the reader's own project.
+    // Without a manifest, the page is about the reader's own project.
     let is_missing = !scripts.is_empty()
         && is_name(name)
         && !is_file
@@ -81,7 +81,7 @@ fn missing_target(arguments: &[String], evidence: &dyn Evidence) -> Option<Strin
     {
         return None;
     }
-    // Make builds files by rules of its own.
+    // Make has built-in rules for files.
     let is_known = |name: &String| {
         name.contains('.')
             || makefiles.values().flatten().any(|targets| targets.contains(name))
@@ -132,8 +132,8 @@ fn missing_cargo_target(arguments: &[String], evidence: &dyn Evidence) -> Option
     })
 }
 
-/// The script that a command runs, if it should be in the repository and is not: its folder is there, and is not one that a build
-/// makes.
+/// Returns the script that a command runs if it is missing from the repository although it should be there: its folder exists, and is not
+/// one that a build creates.
 fn missing_file(program: &str, current: &str, evidence: &dyn Evidence) -> Option<String> {
     let path = path_in_code(program)?;
     let below = if current.is_empty() { path.to_owned() } else { format!("{current}/{path}") };
@@ -146,7 +146,7 @@ fn missing_file(program: &str, current: &str, evidence: &dyn Evidence) -> Option
     is_ours.then(|| format!("the repository has no {}", quote(path)))
 }
 
-/// Whether an argument is a plain name, and neither an option nor a placeholder.
+/// Returns `true` if an argument is a plain name, and neither an option nor a placeholder.
 fn is_name(argument: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
     argument.starts_with(|c: char| c.is_ascii_lowercase()) && argument.chars().all(is_plain)
@@ -168,7 +168,7 @@ mod tests {
         ("tool.c", "int main;\n"),
     ];
 
-    /// Whether the program of each command is missing, and whether that is certain.
+    /// Returns whether the missing program of each command is certain to be missing; `None` if it is not missing.
     fn certainty(line: &str, more: &[(&str, &str)]) -> Option<bool> {
         let facts = evidence(Questions::default(), &[FILES, more].concat(), &[]);
         let words = of_line(line).into_iter().next().unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_makefiles_have_targets_that_nobody_knows() {
+    fn generated_makefiles_may_have_any_target() {
         assert_eq!(certainty("make deploy", &[("CMakeLists.txt", "project(x)\n")]), None);
         assert_eq!(certainty("npm start", &[("server.js", "run();\n")]), None);
     }

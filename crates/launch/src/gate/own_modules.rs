@@ -1,4 +1,4 @@
-//! Which modules that code imports belong to the repository.
+//! Finds out which imported modules belong to the repository.
 
 use crate::evidence::Evidence;
 use crate::manifest::Ecosystem;
@@ -7,11 +7,11 @@ use crate::snippet::module_parts;
 /// A module of the repository.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OwnModule<'m> {
-    /// The first part of its path that the repository does not know.
+    /// The first part of its path that is unknown in the repository.
     pub(super) unknown: Option<&'m str>,
 }
 
-/// What the repository knows of a module; `None` if it belongs to somebody else, or nobody can tell.
+/// Looks up a module in the repository; `None` if it belongs to another project, or that cannot be decided.
 pub(super) fn own_module<'m>(
     language: &str,
     module: &'m str,
@@ -53,8 +53,8 @@ fn is_python_package(name: &str, evidence: &dyn Evidence) -> bool {
             .any(|path| evidence.exists(path))
 }
 
-/// The first part of a module's path that nothing of the repository is named after. The first part is the package itself. What
-/// manifests export under other names is not followed.
+/// Returns the first part of a module's path that nothing in the repository is named after. The first part is the package itself. Exports
+/// under other names in manifests are not followed.
 fn unknown_part<'m>(language: &str, parts: &[&'m str], evidence: &dyn Evidence) -> Option<&'m str> {
     match language {
         "rust" | "python" => {

@@ -1,4 +1,4 @@
-//! Gate `readme_checks`: commands that pages tell people to run are named in manifests, paths exist, and so do the links of the README.
+//! Gate `readme_checks`: commands on pages are named in manifests, paths exist, and the links of the README lead somewhere.
 
 use super::known_names::is_history;
 use super::named_commands::{Missing, missing};
@@ -43,7 +43,7 @@ struct Context<'g, 'a> {
 }
 
 impl Context<'_, '_> {
-    /// Checks the README of the repository, if the site lies deeper.
+    /// Checks the README of the repository, if the site is in a folder of it.
     fn readme(&self, found: &mut Found) {
         let Some(base) = self.input.site.base().filter(|base| !base.is_empty()) else { return };
         if self.input.run.is_some() {
@@ -64,7 +64,7 @@ impl Context<'_, '_> {
     fn readme_links(&self, site: &Site, page: &Page, shown: &str, found: &mut Found) {
         for link in &page.links {
             let (path, severity) = match site.resolve(page, &link.target) {
-                // The site has the README alone; all else is in the repository.
+                // This site contains only the README; everything else is in the repository.
                 Err(Unresolved::NoFile(path) | Unresolved::NoRoute(path))
                 | Ok(Target::InRepository { path, .. }) => (path, Severity::Error),
                 // The README may also be the first page of a site.
@@ -78,7 +78,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Checks what a page shows. `shown` is its path in issues.
+    /// Checks the commands and paths on a page. `shown` is its path in issues.
     fn page(&self, page: &Page, shown: &str, severity: Severity, found: &mut Found) {
         for block in &page.code_blocks {
             let mut folder = Folder::default();
@@ -106,7 +106,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Checks a path between backticks. It is that of a file of this repository only if the folders above it are.
+    /// Checks a path between backticks. It is a path of this repository only if its parent folders exist.
     fn path(&self, page: &Page, path: &str, (shown, number, line): (&str, u32, &str), found: &mut Found) {
         let (plain, site) = (path.trim_end_matches('/'), self.input.site);
         let below_page = format!("{}/{plain}", page.folder());
@@ -125,7 +125,7 @@ impl Context<'_, '_> {
         if !is_file || top.starts_with('.') || !self.evidence.exists(top) {
             return;
         }
-        // Hidden files are often those that a reader makes and nobody commits, such as `.env`.
+        // Hidden files, such as `.env`, are often created by the reader and not committed.
         let is_to_be_made = || name.starts_with('.') || speaks_of_making(line, path);
         let severity = match parent.contains('/') && self.evidence.exists(parent) && !is_to_be_made() {
             true => Severity::Error,
@@ -136,7 +136,7 @@ impl Context<'_, '_> {
     }
 }
 
-/// Reports a command that needs what is not there.
+/// Reports a command with a missing requirement.
 fn report(
     missing: Option<Missing>,
     command: &str,
@@ -150,7 +150,7 @@ fn report(
     found.add(&MISSING_COMMAND, severity, place, command, message);
 }
 
-/// Whether a line tells a reader to make a file, or says that a program makes it.
+/// Returns `true` if a line asks the reader to create a file, or says that a program creates it.
 fn speaks_of_making(line: &str, path: &str) -> bool {
     const BEGINNINGS: &[&str] = &["creat", "generat", "produc", "renam", "writ"];
     const WORDS: &[&str] = &[
@@ -163,14 +163,14 @@ fn speaks_of_making(line: &str, path: &str) -> bool {
         .any(|word| WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
 }
 
-/// The part of a line that is looked at for what it says of a path, in bytes.
+/// The part of a line that is searched for statements about a path, in bytes.
 const LINE_BYTES_MAX: usize = 2_000;
 
 /// The folder in which the commands of a block run.
 struct Folder {
     /// Relative to the repository; `None` once it is not known.
     current: Option<String>,
-    /// Whether the last command cloned a repository, so that the next change of folder enters it.
+    /// `true` if the last command cloned a repository, so that the next change of folder enters it.
     cloned: bool,
 }
 
@@ -181,7 +181,7 @@ impl Default for Folder {
 }
 
 impl Folder {
-    /// Follows `cd`. Returns whether the command runs in a known folder of the repository.
+    /// Follows `cd`. Returns `true` if the command runs in a known folder of the repository.
     fn enter(&mut self, command: &Command, evidence: &dyn Evidence) -> bool {
         match command.words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
             ["git", "clone", ..] => self.cloned = true,

@@ -32,7 +32,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
             let Some(risk) = snippet.risk.as_ref().filter(|risk| risk.severity >= Impact::High) else {
                 continue;
             };
-            // A page that warns may show what not to do; a page that a run writes need not.
+            // A page with a warning may show what not to do; a page that a run writes has no need to.
             if input.run.is_some() || !warns {
                 let severity = input.severity(Severity::Blocker, Severity::Warning);
                 let message =
@@ -62,7 +62,7 @@ fn shown_definitions(input: &GateInput<'_>, page: &Page, evidence: &dyn Evidence
         let Some(name) = name_in(&span.code).filter(|name| name.is_call || name.is_qualified()) else {
             continue;
         };
-        // Of several definitions of one name, nobody knows which is meant.
+        // If several definitions share a name, it is unclear which one is meant.
         let [definition] = evidence.definitions(name.last()) else { continue };
         let risk = evidence.risk_at(&definition.path, definition.line);
         if let Some(risk) = risk.filter(|risk| risk.severity >= Impact::High) {

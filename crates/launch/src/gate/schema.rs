@@ -1,4 +1,4 @@
-//! Gate `schema`: artifacts fit their schemas, and pages can be read.
+//! Gate `schema`: artifacts match their schemas, and pages can be read.
 
 use contract::echo;
 
@@ -18,10 +18,10 @@ const UNREADABLE: Rule = Rule::new("unreadable_page", "A page cannot be read");
 const TRUNCATED: Rule = Rule::new("truncated_page", "A page has more than is checked");
 
 const UNREAD: Rule = Rule::new("unread_documents", "Documents in other formats than Markdown are not read");
-/// Files that are named of those that are not read.
+/// Most unread files that are named.
 const NAMED_MAX: usize = 3;
 
-/// Most violations that are reported of one artifact.
+/// Most violations that are reported for one artifact.
 const VIOLATIONS_MAX: usize = 20;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
@@ -36,7 +36,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         };
         for error in validator.iter_errors(artifact.content).take(VIOLATIONS_MAX) {
             let place = error.instance_path().to_string();
-            // The value may be long, and may be what somebody else wrote.
+            // The value may be long, and may come from a third party.
             let message =
                 format!("`{}` at `{}`: {}.", artifact.name, echo(&place), echo(&error.masked().to_string()));
             found.add_to_file(&ARTIFACT, Severity::Blocker, artifact.name, &place, message);
@@ -52,10 +52,10 @@ fn unread(paths: &[String]) -> String {
     format!("Not read, so not checked: {} ({}{more}).", counted_by_extension(paths), named.join(", "))
 }
 
-/// What could not be read of the site; of a run, only what it changes.
+/// Reports the files of the site that could not be read; of a run, only those that it changes.
 fn problems(input: &GateInput<'_>, found: &mut Found) {
     let scope = input.scope();
-    // What is not read is not checked either, so of a page that a run writes nothing may be missing.
+    // Unread files are not checked either, so no page that a run writes may be among them.
     let changes = input.run.into_iter().flat_map(|run| run.changes);
     let is_all_read = changes.map(|change| &change.path).all(|path| input.site.files().contains(path));
     for (path, problem) in input.site.problems() {

@@ -11,7 +11,7 @@ pub(super) const GATE: Gate =
 const SECRET: Rule = Rule::new("secret", "A page has a secret");
 const LIKELY_SECRET: Rule = Rule::new("likely_secret", "A page has what may be a password");
 
-/// Kinds that are told by the name beside the value. Documents show such values as examples as often as by mistake.
+/// Kinds that are recognised by the name beside the value. Documents show such values as examples as often as by mistake.
 const BY_NAME: &[&str] = &["password", "url_password"];
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
@@ -25,7 +25,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
             };
             let number = of_kind.entry(secret.kind.clone()).or_default();
             *number += 1;
-            // Never the secret itself, neither in the message nor, by its hash, in the id.
+            // Expose the secret neither in the message nor, by its hash, in the id.
             let subject = format!("{} {number}", secret.kind);
             let message = format!("The line has a secret of the kind {}.", quote(&secret.kind));
             found.add(rule, severity, (&page.path, secret.line), &subject, message);

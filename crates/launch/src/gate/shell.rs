@@ -1,4 +1,4 @@
-//! Commands in code blocks: enough of a shell's syntax to see which programs a page tells people to run.
+//! Commands in code blocks: enough shell syntax to find the programs that readers are asked to run.
 
 use crate::site::CodeBlock;
 
@@ -15,7 +15,7 @@ pub(super) struct Command {
 const SCRIPTS: &[&str] = &["sh", "bash", "shell", "zsh"];
 const TERMINALS: &[&str] = &["console", "shell-session", "shellsession", "terminal"];
 
-/// The commands of a code block; none if it is not of a shell.
+/// Returns the commands of a code block; none if it is not a shell block.
 pub(super) fn commands(block: &CodeBlock) -> Vec<Command> {
     let language = block.language().unwrap_or_default();
     let is_terminal = TERMINALS.contains(&language.as_str());
@@ -51,7 +51,7 @@ pub(super) fn commands(block: &CodeBlock) -> Vec<Command> {
     found
 }
 
-/// The word that ends the document which a line begins: `<<EOF`.
+/// Returns the delimiter of the here-document that a line begins: `<<EOF`.
 fn here_document_end(line: &str) -> Option<String> {
     let (_, word) = line.split_once("<<")?;
     let word = word.trim_start_matches('-').split_whitespace().next()?.trim_matches(['\'', '"']);
@@ -59,7 +59,7 @@ fn here_document_end(line: &str) -> Option<String> {
     is_word.then(|| word.to_owned())
 }
 
-/// The commands of a line: what stands between `&&`, `||`, `;` and `|`, without assignments and `sudo` in front.
+/// Splits a line into its commands at `&&`, `||`, `;` and `|`, without leading assignments and `sudo`.
 pub(super) fn of_line(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
     let mut quote = None;

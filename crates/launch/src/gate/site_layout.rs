@@ -1,4 +1,4 @@
-//! Gate `site_layout`: pages are where their sections are, and no two have one address.
+//! Gate `site_layout`: pages are in the folders of their sections, and no two have the same address.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     Checked::Done
 }
 
-/// Compares the addresses of all pages, because a new page may take that of an old one. Of two old ones, a run is not to blame.
+/// Compares the addresses of all pages, because a new page may take that of an old one. Conflicts of old pages are not reported in a run.
 fn addresses(input: &GateInput<'_>, found: &mut Found) {
     let scope = input.scope();
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
@@ -47,8 +47,8 @@ fn addresses(input: &GateInput<'_>, found: &mut Found) {
     }
 }
 
-/// The address of a page: that of its front matter, else its path without extension. A README stands beside the page of its
-/// folder, because it is for readers of the repository.
+/// Returns the address of a page: that of its front matter, or else its path without extension. A README does not conflict with the page of
+/// its folder, because it is meant for readers of the repository.
 fn address(page: &Page) -> String {
     let given = page.front_matter.text("url").or_else(|| page.front_matter.text("permalink"));
     if let Some(url) = given {

@@ -1,4 +1,4 @@
-//! Gate `snippets`: examples parse, and what they import and call exists; so do names between backticks.
+//! Gate `snippets`: examples parse, and their imports and calls exist; so do names between backticks.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     }
 }
 
-/// The code of a snippet, by which its issues are told apart.
+/// Returns the code of a snippet, which distinguishes its issues.
 fn block_text(page: &Page, snippet: &ParsedSnippet) -> String {
     let block = page.code_blocks.iter().find(|block| block.line == snippet.line);
     block.map(|block| block.code.clone()).unwrap_or_default()
@@ -100,7 +100,7 @@ fn check_names(
     }
 }
 
-/// The part of a used name that the repository should have and does not have.
+/// Returns the part of a used name that the repository should have but does not.
 fn unknown_use<'s>(
     snippet: &ParsedSnippet,
     used: &'s SnippetUse,
@@ -140,13 +140,13 @@ fn code_spans(page: &Page, evidence: &dyn Evidence, found: &mut Found) {
     }
 }
 
-/// Whether something else than a language follows the fence of a block, such as a title, which themes show.
+/// Returns `true` if the fence of a block has more than a language, such as a title, which themes show.
 fn has_more(block: &CodeBlock) -> bool {
     let info = block.info.as_deref().map(str::trim).unwrap_or_default();
     !info.is_empty() && !block.language().is_some_and(|language| info.eq_ignore_ascii_case(&language))
 }
 
-/// Compares all code of a page with what was taken from the repository, whether or not it says which language it is in.
+/// Compares all code of a page with the snippets taken from the repository, whether or not its language is given.
 fn catalog(run: &RunInput<'_>, page: &Page, found: &mut Found) {
     for block in page.code_blocks.iter().filter(|block| !block.code.trim().is_empty() || has_more(block)) {
         let is_install = run.install_commands.iter().any(|command| block.code.trim() == command.trim());

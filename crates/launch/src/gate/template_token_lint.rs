@@ -20,12 +20,12 @@ const TOKEN: Rule = Rule::fixable("template_token", "A token of a template was n
 /// `__PRODUCT_NAME__`: words in capitals between two underscores. A single word is emphasised text as often as not.
 static WORDS: LazyLock<Regex> = LazyLock::new(|| pattern(r"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+__"));
 static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"__[A-Z][A-Z0-9]+__"));
-/// `{{ product }}`; what begins with `{{<` or `{{%` is a shortcode of Hugo.
+/// `{{ product }}`; anything that begins with `{{<` or `{{%` is a Hugo shortcode.
 static BRACES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{\{[^<%{}\n][^{}\n]{0,200}\}\}"));
 /// The same with a word in capitals, which no template language needs.
 static CAPITALS_IN_BRACES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{\{\s*[A-Z][A-Z0-9_]+\s*\}\}"));
 
-/// Words that look like tokens and are part of languages.
+/// Words that look like tokens but are part of languages.
 const NO_TOKENS: &[&str] = &["__VA_ARGS__", "__VA_OPT__", "__BYTE_ORDER__", "__PRETTY_FUNCTION__"];
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {

@@ -1,4 +1,4 @@
-//! Each gate finds the faults that it is there for, and no other gate does.
+//! Tests that each gate, and no other, finds the faults it is responsible for.
 
 mod alone;
 mod bounds;
@@ -21,7 +21,7 @@ use crate::report::GateStatus;
 use crate::site::{MemoryFiles, Site, SiteLimits};
 use crate::snippet::tests::parsed;
 
-/// Takes a word for a token, and what follows `password:` for a password.
+/// A finder that takes a word for a token, and the text after `password:` for a password.
 struct Words;
 
 impl SecretFinder for Words {
@@ -44,7 +44,7 @@ const LICENCE_LINE: &str = "The licence is MIT.";
 const CODE: &str = "from shop.orders import parse_order\n\nparse_order(\"a,1\")\n";
 const MIT: &str = "Permission is hereby granted, free of charge, to any person obtaining a copy. THE SOFTWARE IS PROVIDED \"AS IS\".";
 
-/// A run over a site of two pages, both of which it writes, and its repository.
+/// A run that writes both pages of a site, and its repository.
 struct Scene {
     pages: Vec<(&'static str, String)>,
     repository: Vec<(&'static str, String)>,
@@ -59,7 +59,7 @@ struct Scene {
     profile: Profile,
     /// The pages that the run changes.
     changed: Vec<&'static str>,
-    /// What some of them were before.
+    /// The earlier texts of some of them.
     before: Vec<(&'static str, String)>,
 }
 
@@ -148,7 +148,7 @@ impl Scene {
         page.1.push_str(text);
     }
 
-    /// Lets the README say the first claim behind other text, and the claims cite their lines as they are.
+    /// Puts the first claim after other text in the README, and updates the claims' citations.
     fn cite(&mut self, before: &str) {
         let readme = format!("{before}{READS}\n\n## Limitations\n\n{LACKS}\n");
         self.replace_in_repository("README.md", &readme);
@@ -251,18 +251,18 @@ impl Scene {
     }
 }
 
-/// Hashes of the lines with headings.
+/// Returns hashes of the lines with headings.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter(|line| line.starts_with('#')).map(line_sha256)
 }
 
-/// Names of the gates that failed.
+/// Returns the names of the gates that failed.
 fn failed(report: &ValidationReport) -> Vec<&str> {
     let failed = report.gates.iter().filter(|gate| gate.status == GateStatus::Failed);
     failed.map(|gate| gate.gate.as_str()).collect()
 }
 
-/// Gate and code of the issues that are worse than `info`.
+/// Returns gate and code of the issues that are worse than `info`.
 fn found(report: &ValidationReport) -> Vec<(&str, &str)> {
     let issues = report.issues.iter().filter(|issue| issue.severity < Severity::Info);
     issues.map(|issue| (issue.gate.as_str(), issue.code.as_str())).collect()
@@ -276,7 +276,7 @@ fn gates_and_rules_have_names_of_their_own() {
         GATES.iter().flat_map(|gate| gate.rules).chain(GENERAL_RULES).map(|rule| rule.code).collect();
     assert_eq!(rules.iter().collect::<BTreeSet<_>>().len(), rules.len(), "{rules:?}");
     assert_eq!(LINT_RULES.len(), 12);
-    // The engine tells these by their codes.
+    // The engine identifies these rules by their codes.
     for rule in NEEDS_PLAN {
         assert!(rules.contains(&rule.code) && !rule.fixable, "{}", rule.code);
     }

@@ -1,6 +1,6 @@
 //! Gate `truth_lock`: every statement of a page is that of a claim, and the claim follows from the lines that it cites.
 //!
-//! It does not trust what was collected: each claim is taken from its lines again, by the rules of [`crate::derivation`].
+//! It does not trust the collected claims: each is derived from its lines again, by the rules of [`crate::derivation`].
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ struct Checker<'a> {
     claims: &'a Claims,
     evidence: &'a dyn Evidence,
     proof: Proof<'a>,
-    /// What is wrong with the citations of a claim, by its id.
+    /// The fault of each claim's citations, by the claim's id.
     of_claim: HashMap<&'a str, Option<(&'static Rule, String)>>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
             let place = (page.path.as_str(), number);
             match marks.get(&number) {
                 Some(ids) => {
-                    // What stands elsewhere than in text is shown in another way than the claim is written.
+                    // Outside of plain text, a statement is rendered differently from the claim.
                     let says = (kind == LineKind::Text).then(|| marked_statement(line, ids));
                     ids.iter().for_each(|id| self.check_mark(id, says.as_deref(), line, place, found));
                 }
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         self.check_description(page, &ids, found);
     }
 
-    /// Compares what the front matter says of the page with the claims that the page makes.
+    /// Compares the description in the front matter with the claims that the page makes.
     fn check_description(&self, page: &Page, ids: &[&str], found: &mut Found) {
         let name = self.claims.product_name.as_deref();
         let made: Vec<String> = ids
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks the mark of a claim on a line; `says` is what the line states, if it is one of text.
+    /// Checks the mark of a claim on a line; `says` is the statement of the line, if it is a line of text.
     fn check_mark(
         &mut self,
         id: &str,
@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What is wrong with the citations of a claim.
+/// Returns the fault of the citations of a claim.
 fn wrong_citation(
     claim: &Claim,
     evidence: &dyn Evidence,
@@ -183,8 +183,8 @@ fn wrong_citation(
     })
 }
 
-/// Whether a line of a page states something. Code is compared with that of the repository by another gate; the title of a reference
-/// is shown to readers.
+/// Returns `true` if a line of a page states something. Code is compared with that of the repository by another gate; the title of a
+/// reference is shown to readers.
 fn states_something(kind: LineKind, line: &str) -> bool {
     let is_text = match kind {
         LineKind::Text | LineKind::Html | LineKind::Heading | LineKind::Reference => true,

@@ -1,4 +1,4 @@
-//! What is inferred of repositories, and what is left to people.
+//! Tests of facts inferred from repositories, and of those left for people to decide.
 
 use super::*;
 

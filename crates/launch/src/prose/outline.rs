@@ -1,4 +1,4 @@
-//! What stands above a line: the headings, and the lines that lead to the items of a list. By these, what a line says may not be so.
+//! The context of a line: the headings above it, and the lines that introduce its list. They may make a line untrue by itself.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,19 +9,19 @@ use super::paragraph::{Paragraph, item_text};
 use crate::pattern::pattern;
 use crate::site::{Heading, LineKind};
 
-/// The level of what is no heading of Markdown and is read as one: a bold line, a summary, a heading within a list.
+/// The level of text that is treated as a heading but is not a Markdown heading: a bold line, a summary, a heading within a list.
 const LEVEL_MINOR: u8 = 7;
 /// Longest text of a heading of HTML that is read, in bytes.
 const HTML_BYTES_MAX: usize = 1024;
 
-/// Words of what is not so yet, or not any more.
+/// Words for things that are not true yet, or no longer.
 const UNREAL: &[&str] = &[
     "anti-features", "backlog", "deprecated", "future", "goal", "goals", "ideas", "milestone", "milestones",
     "non-features", "non-goal", "non-goals", "nongoal", "nongoals", "planned", "plans", "proposal",
     "proposals", "proposed", "removed", "roadmap", "someday", "soon", "to-do", "to-dos", "todo", "todos",
     "unreleased", "upcoming", "wish-list", "wishlist",
 ];
-/// Phrases of the same.
+/// Phrases with the same meaning.
 const UNREAL_PHRASES: &[&str] = &[
     "help wanted", "in progress", "missing feature", "out of scope", "road map", "what's next", "wish list",
 ];
@@ -30,7 +30,7 @@ const DENYING: &[&str] = &[
     "aren't", "can't", "cannot", "didn't", "doesn't", "don't", "isn't", "lacks", "neither", "never", "no",
     "nor", "not", "shouldn't", "unsupported", "wasn't", "won't", "wouldn't",
 ];
-/// Parts of headings about what something cannot do.
+/// Parts of headings about limitations.
 const LIMITING: &[&str] =
     &["limitation", "caveat", "known issue", "known problem", "not supported", "unsupported"];
 
@@ -43,22 +43,22 @@ struct Above {
     level: u8,
     /// Its text in lower case.
     text: String,
-    /// Whether it says that what stands below is not so.
+    /// `true` if it says that the text below is not true.
     is_unreal: bool,
 }
 
-/// What stands above the next line.
+/// The context of the next line.
 pub(super) struct Outline {
-    /// Whether the first heading is the name of the product.
+    /// `true` if the first heading is the name of the product.
     is_readme: bool,
     has_heading: bool,
     /// The headings, the innermost last.
     headings: Vec<Above>,
-    /// Their texts, shared by all sentences below; made when the first one wants them.
+    /// Their texts, shared by all sentences below; created on first use.
     names: Option<Arc<[String]>>,
-    /// Whether the items of the next list say something only together with what stands before it.
+    /// `true` if the items of the next list depend on the text before it.
     list_depends: bool,
-    /// The open items with their indentation, the innermost last, and whether what stands within them depends on them.
+    /// The open items with their indentation, the innermost last, and whether their contents depend on them.
     items: Vec<(usize, bool)>,
     /// The heading of HTML that is open, with its level and its text so far.
     html: Option<(u8, String)>,
@@ -85,7 +85,7 @@ impl Outline {
         Arc::clone(names)
     }
 
-    /// Whether what stands here says something else by itself than it says here.
+    /// Returns `true` if the text here would have another meaning without its context.
     pub(super) fn is_refused(&self) -> bool {
         let in_list = !self.items.is_empty();
         self.headings.iter().any(|above| above.is_unreal)
@@ -93,9 +93,9 @@ impl Outline {
             || self.items.iter().any(|(_, depends)| *depends)
     }
 
-    /// Begins what stands below a heading, whose line is given.
+    /// Begins the part below a heading, whose line is given.
     pub(super) fn enter(&mut self, heading: &Heading, line: &str) {
-        // One within a quote is about the quote; one within a list ends nothing that is outside of the list.
+        // A heading in a quote belongs to the quote; one in a list ends nothing outside of the list.
         if line.trim_start().starts_with('>') {
             return;
         }
@@ -168,7 +168,7 @@ impl Outline {
         }
     }
 
-    /// Ends a paragraph or an item, on which what follows may depend.
+    /// Ends a paragraph or an item, on which the next lines may depend.
     pub(super) fn leave(&mut self, paragraph: &Paragraph) {
         let depends = paragraph.is_refused() || leads(paragraph.last_text());
         match self.items.last_mut() {
@@ -181,7 +181,7 @@ impl Outline {
     }
 }
 
-/// Whether a text leads to what follows: it is no whole sentence, or one that denies, that speaks of the future or of what follows.
+/// Returns `true` if a text introduces the next one: it is no whole sentence, denies something, or refers to the future or to later text.
 fn leads(text: &str) -> bool {
     let is_whole = text.trim_end_matches([')', '"', '\'', '”', '_']).ends_with(['.', '!']);
     let lower = text.to_lowercase().replace('’', "'");
@@ -189,13 +189,13 @@ fn leads(text: &str) -> bool {
     !text.is_empty() && (!is_whole || denies || speaks_of_unreal(&lower) || is_dependent(&lower))
 }
 
-/// Whether what stands below a heading is not so; what something cannot do is told by the kind of a claim.
+/// Returns `true` if the text below a heading is not true. Limitations are an exception, because claims have a kind for them.
 fn is_unreal(heading: &str) -> bool {
     let denies = words(heading).any(|word| DENYING.contains(&word));
     speaks_of_unreal(heading) || heading.trim() == "to do" || (denies && !is_limiting(heading))
 }
 
-/// Whether a heading in lower case is about what something cannot do.
+/// Returns `true` if a heading in lower case is about limitations.
 pub(crate) fn is_limiting(heading: &str) -> bool {
     LIMITING.iter().any(|part| heading.contains(part))
 }

@@ -10,23 +10,23 @@ use crate::pattern::pattern;
 
 /// Longest paragraph that is read, in bytes.
 const BYTES_MAX: usize = 8 << 10;
-/// Words that end with a full stop and no sentence.
+/// Words whose full stop does not end a sentence.
 const ABBREVIATIONS: &[&str] = &["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "no.", "resp."];
 
-/// A link, or an image if a `!` stands before it.
+/// A link, or an image if `!` precedes it.
 static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(!?)\[([^\]\[]+)\](?:\([^()]*\)|\[[^\]\[]*\])"));
 static EMPHASIS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\*([^*\s](?:[^*]*[^*\s])?)\*"));
 static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[-*+]|\d{1,9}[.)])\s+"));
 static TASK: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[([ xX])\](?:\s+|$)"));
-/// The beginning of a tag, which may hide or strike through what follows.
+/// The beginning of a tag, which may hide or strike through the text after it.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$)"));
-/// A line that is bold as a whole, as people write headings.
+/// A line that is bold as a whole, and thus used as a heading.
 static BOLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:\*\*[^*]+\*\*|__[^_]+__):?$"));
 
 /// An item of a list, without the mark in front of it.
 pub(super) struct Item<'l> {
     pub(super) text: &'l str,
-    /// Whether it is a task that nobody has done.
+    /// `true` if it is an unchecked task.
     pub(super) is_open_task: bool,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct Paragraph {
     lines: Vec<(usize, u32)>,
     is_begun: bool,
     is_item: bool,
-    /// Whether nothing of it may be repeated.
+    /// `true` if nothing of it may be repeated.
     is_refused: bool,
-    /// Whether it is one line, which is bold.
+    /// `true` if it is a single bold line.
     is_bold: bool,
-    /// Whether the last line ended between two backticks.
+    /// `true` if the last line ended between two backticks.
     in_code: bool,
 }
 
@@ -71,12 +71,12 @@ impl Paragraph {
         self.is_refused
     }
 
-    /// What it says, if it is written as people write headings.
+    /// Returns its text, if it is written like a heading.
     pub(super) fn bold_text(&self) -> Option<&str> {
         self.is_bold.then_some(self.text.trim_matches(['_', ' ']))
     }
 
-    /// Adds a line. A paragraph that is too long says nothing, because a part of it may say something else than the whole.
+    /// Adds a line. A paragraph that is too long is refused, because a part of it may not mean the same as the whole.
     pub(super) fn push(&mut self, number: u32, line: &str) {
         if self.text.len() + line.len() > BYTES_MAX {
             self.is_refused = true;
@@ -91,7 +91,7 @@ impl Paragraph {
         self.text.push_str(&plain);
     }
 
-    /// Its sentences in order, without headings; `None` in place of one that cannot stand by itself.
+    /// Returns its sentences in order, without headings; `None` in place of one that is not self-contained.
     pub(super) fn sentences(&self) -> Vec<Option<Sentence>> {
         if self.is_refused || self.text.split('`').step_by(2).any(|part| TAG.is_match(part)) {
             return Vec::new();
@@ -123,8 +123,7 @@ impl Paragraph {
     }
 }
 
-/// A line without links and emphasis. What stands between backticks stays as it is, and so do images, because nobody knows what they
-/// show.
+/// Removes links and emphasis from a line. Code between backticks is kept, and so are images, because their content is unknown.
 fn without_markup(line: &str, in_code: &mut bool) -> String {
     let mut written = String::with_capacity(line.len());
     for (at, part) in line.split('`').enumerate() {
@@ -146,7 +145,7 @@ fn without_markup(line: &str, in_code: &mut bool) -> String {
     written
 }
 
-/// Where comments of HTML are. One without an end goes to the end of the text.
+/// Finds the comments of HTML. One without an end reaches to the end of the text.
 fn comments(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -158,7 +157,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where sentences begin and end.
+/// Finds the ranges of sentences.
 fn split(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut in_code) = (0, false);
@@ -184,7 +183,7 @@ fn split(text: &str) -> Vec<Range<usize>> {
     ranges.into_iter().map(trimmed).collect()
 }
 
-/// Whether a text is empty, or begins with a space and another sentence.
+/// Returns `true` if a text is empty, or begins with a space and another sentence.
 fn begins_sentence(rest: &str) -> bool {
     let mut rest = rest.chars();
     match rest.next() {
@@ -194,7 +193,7 @@ fn begins_sentence(rest: &str) -> bool {
     }
 }
 
-/// Whether a range ends with an abbreviation, and the text goes on behind it.
+/// Returns `true` if a range ends with an abbreviation, and the text continues after it.
 fn is_abbreviated(text: &str, range: Range<usize>) -> bool {
     let is_last = range.end == text.len();
     let word = text.get(range).and_then(|part| part.split_whitespace().next_back()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which sentences stand by themselves, and where.
+//! Tests of self-contained sentences and their places.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn what_is_more_than_text_is_left_out() {
         "Costs ${PRICE} in all shops.",
         "Has a backslash \\* in the text.",
         "Looks at an [open bracket only.",
-        "> Quotes what somebody else said.",
+        "> Quotes the words of another author.",
         "Hides \u{202e}something in the text.",
         "We read many kinds of files.",
         "The options are listed below.",
@@ -96,7 +96,7 @@ fn only_the_first_sentence_of_a_comment_counts() {
 }
 
 #[test]
-fn what_is_not_so_where_it_stands_is_left_out() {
+fn sentences_that_are_untrue_out_of_context_are_omitted() {
     for text in [
         "- [ ] Windows support for all commands\n",
         "- [ ] Commands.\n  - Runs on Windows without a shell\n",
@@ -125,7 +125,7 @@ fn what_is_not_so_where_it_stands_is_left_out() {
 }
 
 #[test]
-fn what_stands_in_order_is_kept() {
+fn sentences_that_are_true_out_of_context_are_kept() {
     for (text, expected) in [
         ("# Roadmap\n\nRoadmap keeps lists of all tasks.\n", "Roadmap keeps lists of all tasks."),
         ("- [x] Windows support for all commands\n", "Windows support for all commands"),

@@ -1,4 +1,4 @@
-//! Tests of which pages are people's, and which ones a run may write again.
+//! Tests of whether people own a page, or a run may write it again.
 
 use super::*;
 use crate::claim::PAGE_MARK;
@@ -12,7 +12,7 @@ fn run(id: &str, pages: &[(&str, &str)]) -> PublishedRun {
     PublishedRun { run_id: id.to_owned(), pages: pages.collect() }
 }
 
-/// Files, and what others had before they were removed.
+/// The files, and the earlier contents of removed ones.
 struct Site(MemoryFiles, BTreeMap<&'static str, &'static str>);
 
 impl SiteFiles for Site {
@@ -84,13 +84,13 @@ fn only_what_a_run_published_is_written_again() {
     assert_eq!(reason(&site, &published, API), Some((KeptReason::Edited, None)));
     assert_eq!(reason(&site, &published, "docs/mine.md"), Some((KeptReason::Foreign, None)));
     assert_eq!(reason(&site, &published, "docs/new.md"), None);
-    // Whatever happens to the base after the run started.
+    // The base may change after the run started.
     let later = files(&[(START, "# Ours\n")]);
     assert_eq!(reason(&later, &published, START), Some((KeptReason::Edited, None)));
     // A page with marks was written by a run, even if there is no record of that run.
     let marked = files(&[(START, &format!("# Old\n\n{PAGE_MARK}\n"))]);
     assert_eq!(reason(&marked, &PublishedPages::default(), START), Some((KeptReason::Edited, None)));
-    // What a run knew lasts longer than what it knew it from.
+    // The record of a run outlives the runs that it was derived from.
     let again = PublishedPages::of(&[], std::slice::from_ref(&published), &site);
     assert_eq!(again, published);
 }
@@ -142,7 +142,7 @@ fn what_people_did_not_take_over_is_not_proposed_again() {
     let runs = [run("2", &[(START, "# Later\n")]), first.clone()];
     let later = PublishedPages::of(&runs[..1], std::slice::from_ref(&published), &site);
     assert!(later.declined.contains(API));
-    // A run that waits for review says nothing of what people want.
+    // A run that waits for review does not show what people want.
     let waiting = [run("2", &[(START, "# Later\n"), (API, "# Api\n")]), run("1", &[(START, "# Start\n")])];
     assert_eq!(PublishedPages::of(&waiting, &[], &site).declined, BTreeSet::new());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Front matter of new pages, after what the pages beside them have.
+//! Front matter of new pages, modelled on that of neighbouring pages.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::gate::{FrontMatterContract, KeyType};
 use crate::prose::DESCRIPTION_KEYS;
 use crate::site::FrontMatterFormat;
 
-/// What is known of a page when its front matter is written.
+/// The data of a page from which its front matter is written.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldsOfPage<'a> {
     /// Its title.
     pub title: &'a str,
-    /// What describes it: a claim that it makes, as [`crate::prose::description`] writes it.
+    /// Its description: a claim that it makes, as [`crate::prose::description`] writes it.
     pub description: Option<&'a str>,
     /// Its place among the pages of its section, from 1.
     pub position: u32,
@@ -30,7 +30,7 @@ const POSITION_STEP: u32 = 10;
 /// The fields of a page; those that the contract requires, and a title.
 ///
 /// # Errors
-/// The first key that is required and whose value nothing tells.
+/// The first required key without a known value.
 pub fn fields(
     contract: &FrontMatterContract,
     style: &FrontMatterStyle,
@@ -42,7 +42,7 @@ pub fn fields(
     }
     fields.insert("title".to_owned(), Value::from(page.title));
     for (key, kind) in &contract.required {
-        // What describes other pages does not describe this one.
+        // Descriptions of other pages do not fit this one.
         let is_shared = |value: &&Value| !(value.is_string() && DESCRIPTION_KEYS.contains(&key.as_str()));
         let shared = || style.shared.get(key).filter(is_shared).cloned();
         let value = known(key, *kind, style, page).or_else(shared);
@@ -52,8 +52,8 @@ pub fn fields(
     Ok(fields)
 }
 
-/// The fields of a page that is there already: those that it has stay, with their values, and `wanted` ones that it lacks are added. Only
-/// what follows from the page itself is written anew: its title, and its description, which must be a claim of it.
+/// Merges the fields of an existing page with `wanted` ones that it lacks. Existing values are kept, except those that follow from the page
+/// itself: its title, and its description, which must be a claim of it.
 #[must_use]
 pub fn kept_fields(
     wanted: BTreeMap<String, Value>,
@@ -70,7 +70,7 @@ pub fn kept_fields(
             }
             value => Some(value.clone()),
         };
-        // A description that nothing says any more goes, unless the site needs one.
+        // A description without a claim is dropped, unless the site requires one.
         fields.extend(value.map(|value| (key.clone(), value)));
     }
     fields
@@ -90,7 +90,7 @@ fn known(key: &str, kind: KeyType, style: &FrontMatterStyle, page: FieldsOfPage<
     }
 }
 
-/// Whether both formats write a value in the same way.
+/// Returns `true` if both formats write a value in the same way.
 fn is_simple(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().all(Value::is_string),
@@ -99,7 +99,7 @@ fn is_simple(value: &Value) -> bool {
     }
 }
 
-/// Fields as front matter between its delimiters. Values are written as JSON, which YAML contains; simple ones TOML reads as well.
+/// Writes fields as front matter between its delimiters. Values are written as JSON, which YAML contains; TOML reads simple ones, too.
 #[must_use]
 pub fn front_matter(format: FrontMatterFormat, fields: &BTreeMap<String, Value>) -> String {
     let delimiter = delimiter(format);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nothing_tells_is_named() {
+    fn a_key_without_a_known_value_is_named() {
         let keys = contract(&[("author", KeyType::String)]);
         assert_eq!(fields(&keys, &style(FrontMatterFormat::Yaml), PAGE), Err("author".to_owned()));
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             fields(&keys, &shared, page),
             Err("summary".to_owned()),
-            "nobody proved that of this page"
+            "no claim of this page proves it"
         );
     }
 }

@@ -1,15 +1,15 @@
-//! Text as Markdown shows it: without a meaning of its own.
+//! Escapes text for Markdown, so that it has no meaning beyond its characters.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Characters that Markdown, HTML and templates give a meaning within a line.
 const SPECIAL: &[char] = &['\\', '*', '_', '[', ']', '<', '>', '#', '|', '~', '{', '}', '&', '$', '^', '!'];
-/// What stays as it is in the segment of a link: the unreserved characters of RFC 3986.
+/// Characters that are not escaped in the segment of a link: the unreserved characters of RFC 3986.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Shortest fence.
 const FENCE_MIN: usize = 3;
 
-/// A text on one line that shows exactly these characters. What stands between two backticks stays code.
+/// Escapes a text on one line, so that it shows exactly these characters. Code between backticks stays code.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let is_balanced = text.matches('`').count().is_multiple_of(2);
@@ -41,7 +41,7 @@ pub fn relative_link(from: &str, to: &str) -> String {
     let target: Vec<&str> = to.split('/').collect();
     let folder: Vec<&str> = folder.into_iter().filter(|part| !part.is_empty()).collect();
     let same = folder.iter().zip(&target).take_while(|(one, other)| one == other).count();
-    // The file itself is no folder to descend from.
+    // The file itself is not a folder to descend from.
     let same = same.min(target.len().saturating_sub(1));
     let up = "../".repeat(folder.len() - same);
     let down: Vec<String> =

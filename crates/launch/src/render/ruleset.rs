@@ -1,25 +1,25 @@
-//! Which pages a product gets, section by section, and what they consist of.
+//! The pages that a product gets, section by section, and their blocks.
 
 use crate::config::{LaunchTier, Section};
 
-/// What a block is made of.
+/// The source of a block's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The first things that the repository says about itself, as paragraphs.
     Overview,
-    /// What else it does, as a list.
+    /// Other things that it does, as a list.
     Features,
     /// Formats that it reads and writes.
     Formats,
-    /// Commands that install it, and what is said about them.
+    /// Commands that install it, and statements about them.
     Install,
-    /// How something is done with it.
+    /// Instructions for its use.
     Usage,
     /// The first snippet.
     Example,
     /// All other snippets.
     Examples,
-    /// What it does not do.
+    /// Its limitations.
     Limitations,
     /// Its licence.
     Licence,
@@ -34,7 +34,7 @@ pub enum Source {
 pub struct BlockRule {
     /// Its heading.
     pub heading: &'static str,
-    /// What it is made of.
+    /// The source of its content.
     pub source: Source,
 }
 
@@ -43,9 +43,9 @@ pub struct BlockRule {
 pub struct PageRule {
     /// The section.
     pub section: Section,
-    /// Name of its file without extension; `{slug}` stands for the product.
+    /// Name of its file without extension; `{slug}` is replaced by the product.
     pub file: &'static str,
-    /// Its title; `{name}` stands for the product.
+    /// Its title; `{name}` is replaced by the product.
     pub title: &'static str,
     /// The lowest tier that has it.
     pub tier: LaunchTier,
@@ -53,7 +53,7 @@ pub struct PageRule {
     pub blocks: &'static [BlockRule],
 }
 
-/// How many claims blocks get.
+/// The number of claims that blocks get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Paragraphs.
@@ -66,7 +66,7 @@ pub struct Quota {
     pub snippets: usize,
 }
 
-/// What stands in a block about risks. It states nothing about the repository.
+/// The text of a block about risks. It states nothing about the repository.
 pub const SECURITY_LINE: &str = "Input that comes from others is untrusted: check it before it reaches the operations that this page names.";
 /// The heading of that block.
 pub const SECURITY_HEADING: &str = "Security";

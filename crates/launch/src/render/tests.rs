@@ -1,4 +1,4 @@
-//! What pages look like, and that every line of them is a claim or states nothing.
+//! Tests of the form of pages: every line of them is a claim or states nothing.
 
 use super::*;
 use crate::claim::{ClaimKind, Claims, claim_id};

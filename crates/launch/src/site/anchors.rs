@@ -1,4 +1,4 @@
-//! Anchors of headings, as GitHub, Hugo and mdBook make them.
+//! Anchors of headings, as GitHub, Hugo and mdBook generate them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::Regex;
 use super::page::Heading;
 use crate::pattern::pattern;
 
-/// Who makes the anchors.
+/// The program that generates the anchors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnchorStyle {
     /// Unknown: an anchor that any of the others makes counts.
@@ -22,7 +22,7 @@ pub enum AnchorStyle {
     MdBook,
 }
 
-/// The styles that can be told apart.
+/// The styles that can be distinguished.
 const STYLES: [AnchorStyle; 3] = [AnchorStyle::GitHub, AnchorStyle::Hugo, AnchorStyle::MdBook];
 
 /// Configuration files by which Hugo is recognised.
@@ -67,14 +67,14 @@ fn slug(text: &str, style: AnchorStyle) -> String {
     }
 }
 
-/// All anchors of a page's headings. Of several equal ones the first keeps its name, the next get `-1`, `-2` …
+/// Returns all anchors of a page's headings. Of several equal ones the first keeps its name, the next get `-1`, `-2` …
 pub(super) fn anchors(headings: &[Heading], style: AnchorStyle) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let styles: &[AnchorStyle] = if style == AnchorStyle::Any { &STYLES } else { &[style] };
     for style in styles {
         let mut numbers: HashMap<String, u32> = HashMap::new();
         for heading in headings {
-            // Renderers without this syntax make an anchor of the text.
+            // Renderers without this syntax derive an anchor from the text.
             all.extend(heading.id.clone());
             let slug = slug(&heading.text, *style);
             let anchor = match numbers.get(&slug).copied() {
@@ -118,7 +118,7 @@ mod tests {
             ("Über uns", "über-uns", "über-uns", "Über-uns"),
             ("a\tb", "ab", "a-b", "a-b"),
         ] {
-            // A heading has no tabs and backticks of its own; they show what is removed.
+            // Backticks are markup, which is not part of a heading's text.
             let text = text.replace('`', "");
             assert_eq!(slug(&text, AnchorStyle::GitHub), github, "{text}");
             assert_eq!(slug(&text, AnchorStyle::Hugo), hugo, "{text}");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_style_is_told_by_the_configuration() {
+    fn the_style_is_recognised_by_the_configuration() {
         let style = |file: &str| AnchorStyle::of_site(&BTreeSet::from([file.to_owned()]));
         assert_eq!(style("book.toml"), AnchorStyle::MdBook);
         assert_eq!(style("hugo.yaml"), AnchorStyle::Hugo);

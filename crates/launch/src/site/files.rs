@@ -1,4 +1,4 @@
-//! Where the files of a site come from.
+//! The source of the files of a site.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ pub trait SiteFiles {
     /// The content of a file; `None` if it cannot be read.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
 
-    /// Whether a Markdown file is a page of the site, and not a template or a file of a tool.
+    /// Returns `true` if a Markdown file is a page of the site, and not a template or a file of a tool.
     fn is_page_of_site(&self, _path: &str) -> bool {
         true
     }
 
-    /// Whether what pages name from the root of the site lies beside the folder of the site or above it, where generators look for
-    /// images, for example.
+    /// Returns `true` if a path that pages name from the root of the site exists beside or above the folder of the site, where generators
+    /// look for images, for example.
     fn has_beside(&self, _path: &str) -> bool {
         false
     }
 
-    /// The content that a file had last, if the site had it before and does not have it any more.
+    /// Returns the last content of a file that the site no longer has.
     fn last_version(&self, _path: &str) -> Option<Vec<u8>> {
         None
     }
 
-    /// The day of their commit, such as 2026-01-31; `None` if they have none.
+    /// Returns the day of their commit, such as 2026-01-31; `None` if they have none.
     fn date(&self) -> Option<String> {
         None
     }

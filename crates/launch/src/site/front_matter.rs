@@ -26,19 +26,19 @@ pub enum FrontMatterFormat {
 /// The front matter of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum FrontMatter {
-    /// There is none.
+    /// The page has no front matter.
     #[default]
     None,
     /// It was read.
     Fields {
-        /// How it is written.
+        /// Its format.
         format: FrontMatterFormat,
         /// Its fields.
         fields: Map<String, Value>,
     },
     /// It cannot be read.
     Broken {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -53,7 +53,7 @@ impl FrontMatter {
         };
         match read {
             Ok(Some(fields)) => (Self::Fields { format, fields }, body),
-            // Something between two rules, which is text and no front matter.
+            // Text between two thematic breaks is not front matter.
             Ok(None) => (Self::None, 0),
             Err(reason) => (Self::Broken { reason: echo_within(&reason, REASON_CHARS_MAX) }, body),
         }
@@ -98,7 +98,7 @@ fn enclosed(text: &str) -> Option<(FrontMatterFormat, &str, usize)> {
     None
 }
 
-/// The fields of YAML; `None` if it is not a mapping. Aliases are refused, because a small text with aliases can stand for a huge
+/// Parses the fields of YAML; `None` if it is not a mapping. Aliases are refused, because a small text with aliases can expand to a huge
 /// one.
 fn read_yaml(text: &str) -> Result<Option<Map<String, Value>>, String> {
     let is_empty = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');

@@ -1,4 +1,4 @@
-//! Raw HTML inside of pages: comments, links, anchors and what could run in a browser.
+//! Raw HTML inside of pages: comments, links, anchors and active content.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ static ATTRIBUTE: LazyLock<Regex> =
 /// Names of attributes that run code: `onclick`.
 static HANDLER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)^on[a-z]{3,}$"));
 
-/// What a piece of raw HTML contains.
+/// The contents of a piece of raw HTML.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HtmlParts<'t> {
     /// Texts of comments, with the offsets of the comments.
@@ -25,7 +25,7 @@ pub(super) struct HtmlParts<'t> {
     pub(super) links: Vec<(usize, &'t str, bool)>,
     /// Values of `id` and `name`.
     pub(super) ids: Vec<&'t str>,
-    /// What could run in a browser, with offsets: tags and attributes.
+    /// Tags and attributes that could run in a browser, with offsets.
     pub(super) active: Vec<(usize, &'t str)>,
 }
 

@@ -19,7 +19,7 @@ impl LineIndex {
         self.0.len()
     }
 
-    /// The line of a byte, 1-based; that of the last one for what is behind it.
+    /// Returns the line of a byte, 1-based; the last one for offsets behind the end.
     pub(crate) fn line(&self, offset: usize) -> u32 {
         u32::try_from(self.0.partition_point(|start| *start <= offset).max(1)).unwrap_or(u32::MAX)
     }

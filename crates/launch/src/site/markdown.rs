@@ -1,4 +1,4 @@
-//! Reads the body of a page with the CommonMark parser and collects what gates look at.
+//! Parses the body of a page with the CommonMark parser and collects the parts that gates check.
 
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ fn cut(text: &str, bytes_max: usize) -> String {
     text[..text.floor_char_boundary(bytes_max)].to_owned()
 }
 
-/// What is being read.
+/// The elements that are open.
 #[derive(Default)]
 struct Open {
     heading: Option<Heading>,
@@ -145,7 +145,7 @@ impl Collector<'_> {
             }
             Tag::Table(_) => self.mark(range, LineKind::Table),
             Tag::Link { dest_url, link_type, .. } => {
-                // Addresses of people lead out of the site.
+                // Mail addresses lead out of the site.
                 let target = if link_type == LinkType::Email {
                     format!("mailto:{dest_url}")
                 } else {
@@ -228,7 +228,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Notes what the lines of a range belong to.
+    /// Notes the kind of the lines of a range.
     fn mark(&mut self, range: Range<usize>, kind: LineKind) {
         for row in self.page.lines.rows(&range) {
             if let Some(known) = self.page.line_kinds.get_mut(row)
@@ -262,7 +262,7 @@ fn add<T>(items: &mut Vec<T>, item: T, items_max: usize, is_truncated: &mut bool
     }
 }
 
-/// Whether a fenced block has an end: its last line is a fence of the same character.
+/// Returns `true` if a fenced block has an end: its last line is a fence of the same character.
 fn is_closed(source: &str) -> bool {
     let content = |line: &str| line.trim_start_matches([' ', '\t', '>']).to_owned();
     let source = source.trim_end();

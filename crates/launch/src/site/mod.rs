@@ -1,6 +1,6 @@
-//! A documentation site: a tree of files, of which the Markdown pages are read.
+//! A documentation site: a tree of files. Only its Markdown pages are read.
 //!
-//! A site is untrusted: pages, their number and what is collected of each are limited ([`SiteLimits`]), and what is left out is a
+//! A site is untrusted: pages, their number and the items collected of each are limited ([`SiteLimits`]), and each omission is a
 //! [`SiteProblem`].
 
 mod anchors;
@@ -26,7 +26,7 @@ pub(crate) use resolve::{STATIC_FOLDERS, names_file, page_files};
 pub use resolve::{Target, Unresolved};
 pub use unread::counted_by_extension;
 
-/// Limits of what is read of a site.
+/// Limits of reading a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteLimits {
     /// Most files of the tree.
@@ -67,7 +67,7 @@ pub enum SiteProblem {
     PageUnreadable,
     /// The page has more headings, links, code or comments than are collected.
     PageTruncated,
-    /// The tree has more files or pages than are read; this is the first that is left out.
+    /// The tree has more files or pages than are read; this is the first that is omitted.
     TooManyFiles,
 }
 
@@ -82,12 +82,12 @@ pub struct Site {
     files: BTreeSet<String>,
     /// Paths of all folders that contain files, without the root.
     folders: BTreeSet<String>,
-    /// What was not read, sorted by path.
+    /// The files that were not read, sorted by path.
     problems: Vec<(String, SiteProblem)>,
     unread: Vec<String>,
     /// Paths from the root of the site that lie beside its folder or above.
     beside: BTreeSet<String>,
-    /// How anchors of headings are made.
+    /// The style of heading anchors.
     style: AnchorStyle,
     /// The folder of the site in the repository; empty for the repository itself.
     base: Option<String>,
@@ -124,7 +124,7 @@ impl Site {
         site
     }
 
-    /// What links name from the root of the site and lies beside it.
+    /// Returns the paths beside the site that links name from the root of the site.
     fn found_beside(&self, files: &dyn SiteFiles) -> BTreeSet<String> {
         let mut sought = BTreeSet::new();
         for page in &self.pages {
@@ -189,13 +189,13 @@ impl Site {
         &self.files
     }
 
-    /// Whether a path is that of a file or a folder; the empty path is the site itself.
+    /// Returns `true` if a path is that of a file or a folder; the empty path is the site itself.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         path.is_empty() || self.files.contains(path) || self.folders.contains(path)
     }
 
-    /// What was not read.
+    /// Returns the files that were not read, with the reasons.
     #[must_use]
     pub fn problems(&self) -> &[(String, SiteProblem)] {
         &self.problems
@@ -207,7 +207,7 @@ impl Site {
         &self.unread
     }
 
-    /// How anchors of headings are made.
+    /// Returns the style of heading anchors.
     #[must_use]
     pub fn style(&self) -> AnchorStyle {
         self.style
@@ -227,7 +227,7 @@ impl Site {
     }
 }
 
-/// Whether a file is a page: Markdown by its extension.
+/// Returns `true` if a file is a page: Markdown by its extension.
 #[must_use]
 pub fn is_page(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,4 +1,4 @@
-//! One page: what gates look at.
+//! A single page and the parts of it that gates check.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ const GIVEN_MAX: usize = 10_000;
 /// Most headings, links, code blocks, code spans and comments that are usually collected of one page, each counted by itself.
 pub const PAGE_ITEMS_MAX: usize = 10_000;
 
-/// What a line belongs to.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LineKind {
     /// Nothing.
@@ -56,7 +56,7 @@ pub struct Heading {
     pub id: Option<String>,
 }
 
-/// What a link shows.
+/// The content of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
     /// Text.
@@ -68,22 +68,22 @@ pub enum LinkKind {
 /// A link or an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What it shows.
+    /// Its kind.
     pub kind: LinkKind,
-    /// Where it leads, as it is written.
+    /// Its target, as it is written.
     pub target: String,
-    /// Its text without markup; of an image, what is shown instead of it.
+    /// Its text without markup; of an image, its alternative text.
     pub text: String,
     /// 1-based.
     pub line: u32,
-    /// Whether it contains an image, or is raw HTML, so that an empty text is no fault.
+    /// `true` if it contains an image, or is raw HTML, so that an empty text is not a fault.
     pub has_content: bool,
 }
 
 /// A code block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeBlock {
-    /// What follows the fence; `None` for an indented block.
+    /// The text after the fence; `None` for an indented block.
     pub info: Option<String>,
     /// The code.
     pub code: String,
@@ -91,7 +91,7 @@ pub struct CodeBlock {
     pub line: u32,
     /// Line of the first line of code.
     pub code_line: u32,
-    /// Whether the fence has an end.
+    /// `true` if the fence has an end.
     pub is_closed: bool,
 }
 
@@ -145,15 +145,15 @@ pub struct Page {
     pub comments: Vec<Comment>,
     /// Anchors that raw HTML sets.
     pub html_ids: BTreeSet<String>,
-    /// What could run in a browser, with its line.
+    /// HTML that could run in a browser, with its line.
     pub active_html: Vec<(u32, String)>,
     /// Labels of references that are not defined, with their lines: `[text][label]`.
     pub undefined_references: Vec<(u32, String)>,
-    /// What each line belongs to.
+    /// The kind of each line.
     pub line_kinds: Vec<LineKind>,
     /// The text with all code and comments replaced by spaces, at the same offsets.
     pub masked: String,
-    /// Whether something was left out because there is too much of it.
+    /// `true` if items were omitted because there are too many.
     pub is_truncated: bool,
     pub(super) lines: LineIndex,
 }
@@ -187,7 +187,7 @@ impl Page {
         self.text.lines().zip(kinds).zip(1..).map(|((line, kind), number)| (number, kind, line))
     }
 
-    /// What a line belongs to, 1-based.
+    /// Returns the kind of a line, 1-based.
     #[must_use]
     pub fn kind_of(&self, line: u32) -> LineKind {
         let row = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));

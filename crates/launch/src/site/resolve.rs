@@ -1,14 +1,14 @@
-//! Where links lead.
+//! Resolves the targets of links.
 
 use percent_encoding::percent_decode_str;
 
 use super::page::Page;
 use super::{Site, is_page};
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Out of the site and its repository, or to what only the site's generator knows.
+    /// Out of the site and its repository, or to a target that only the site's generator knows.
     External,
     /// To a file or folder of the site, or to an anchor in it.
     InSite {
@@ -17,7 +17,7 @@ pub enum Target {
         /// The anchor, decoded.
         anchor: Option<String>,
     },
-    /// To what the site does not have at its root. Only its generator knows what else is there; on a code host, it is the root of
+    /// To a path that the site does not have at its root. Only its generator knows what else is there; on a code host, it is the root of
     /// the repository.
     FromRoot {
         /// Path from the root.
@@ -34,7 +34,7 @@ pub enum Target {
     },
 }
 
-/// Why a link leads nowhere.
+/// The reason why a link leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
     /// The site has no such file.
@@ -45,11 +45,11 @@ pub enum Unresolved {
     Code,
 }
 
-/// Names of the page that stands for a folder.
+/// Names of the page that represents a folder.
 const INDEX_PAGES: &[&str] = &["README.md", "index.md", "_index.md", "readme.md"];
 /// Extensions of pages; generators serve them without.
 const PAGE_EXTENSIONS: &[&str] = &["md", "markdown", "mdx", "rst", "ipynb", "adoc"];
-/// Folders whose files generators put at the root of the site as they are.
+/// Folders whose files generators copy unchanged to the root of the site.
 pub(crate) const STATIC_FOLDERS: &[&str] = &["static", "public", "assets"];
 /// Folders of Hugo's whose pages are at the root of the site.
 const CONTENT_FOLDERS: &[&str] = &["content", "content/en"];
@@ -61,11 +61,11 @@ const FILE_EXTENSIONS: &[&str] = &[
     "mdx", "mov", "mp3", "mp4", "odt", "ogg", "otf", "pdf", "png", "ppt", "pptx", "rst", "svg", "tar", "tgz",
     "tiff", "ttf", "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xls", "xlsx", "zip",
 ];
-/// Beginnings of targets that only generators understand: names that bundlers give to folders, and expressions of templates.
+/// Beginnings of targets that only generators understand: aliases of folders in bundlers, and template expressions.
 const OF_GENERATORS: &[&str] = &["@/", "~/", "~@", "{"];
 
 impl Site {
-    /// Where a link on a page leads.
+    /// Resolves the target of a link on a page.
     ///
     /// # Errors
     /// If it leads nowhere.
@@ -127,8 +127,8 @@ impl Site {
         }
     }
 
-    /// Where a link leads that begins at the root of the site. Each folder above the page may be that root, because the folder that is
-    /// read may be a whole repository or a part of the site.
+    /// Resolves a target that begins at the root of the site. Each folder above the page may be that root, because the folder that is read
+    /// may be a whole repository or a part of the site.
     fn resolve_from_root(&self, page: &Page, path: &str, anchor: Option<String>) -> Target {
         let Some(path) = joined("", path) else { return Target::External };
         if self.beside.contains(&path) {
@@ -150,14 +150,14 @@ impl Site {
         }
     }
 
-    /// The file or folder that a path means if `root` is the root of the site.
+    /// Returns the file or folder at a path if `root` is the root of the site.
     fn find_at_root(&self, root: &str, path: &str) -> Option<String> {
         self.find(&join([root, "", path])).or_else(|| {
             STATIC_FOLDERS.iter().map(|folder| join([root, folder, path])).find(|path| self.exists(path))
         })
     }
 
-    /// The file or folder that a path means: itself, or the page that is served there.
+    /// Returns the file or folder at a path: itself, or the page that is served there.
     fn find(&self, path: &str) -> Option<String> {
         let path = path.trim_end_matches('/');
         if self.exists(path) {
@@ -166,7 +166,7 @@ impl Site {
         page_files(path).find(|path| self.files().contains(path))
     }
 
-    /// The page that a path of the site shows: itself, or that of a folder.
+    /// Returns the page that a path of the site shows: itself, or that of a folder.
     #[must_use]
     pub fn page_shown_at(&self, path: &str) -> Option<&Page> {
         self.page(path).or_else(|| {
@@ -176,7 +176,7 @@ impl Site {
     }
 }
 
-/// The files whose page may be served at a path.
+/// Returns the files whose page may be served at a path.
 pub(crate) fn page_files(path: &str) -> impl Iterator<Item = String> {
     let stem = path.strip_suffix(".html").unwrap_or(path).to_owned();
     let index = stem.strip_suffix("index").filter(|folder| folder.is_empty() || folder.ends_with('/'));
@@ -186,7 +186,7 @@ pub(crate) fn page_files(path: &str) -> impl Iterator<Item = String> {
     PAGE_EXTENSIONS.iter().map(move |extension| format!("{stem}.{extension}")).chain(of_index)
 }
 
-/// The scheme of an address and what follows it. A single letter is a drive and no scheme.
+/// Returns the scheme of an address and the text after it. A single letter is a drive and not a scheme.
 fn scheme(target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = target.split_once(':')?;
     let is_scheme = scheme.len() > 1
@@ -195,7 +195,7 @@ fn scheme(target: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-/// A path below a folder, without `.` and `..`; `None` if it leads out.
+/// Resolves a path below a folder, without `.` and `..`; `None` if it leads out of the folder.
 fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -208,7 +208,7 @@ fn joined(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Parts of a path put together, without empty ones.
+/// Joins parts of a path, without empty ones.
 fn join(parts: [&str; 3]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
 }
@@ -217,7 +217,7 @@ fn missing_in_site(path: String) -> Unresolved {
     if names_file(&path) { Unresolved::NoFile(path) } else { Unresolved::NoRoute(path) }
 }
 
-/// Whether a path is that of a file by its extension, and not one at which a generator serves a page: `guide/v1.2` is none, nor is
+/// Returns `true` if a path is that of a file by its extension, and not one at which a generator serves a page, such as `guide/v1.2` and
 /// `guide.html`.
 pub(crate) fn names_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -229,7 +229,7 @@ pub(crate) fn names_file(path: &str) -> bool {
     }) || is_page(path)
 }
 
-/// The text with its percent signs decoded; as it is if that would not be UTF-8.
+/// Decodes percent signs; returns the text unchanged if the result would not be UTF-8.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }

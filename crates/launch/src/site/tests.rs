@@ -1,4 +1,4 @@
-//! Pages as gates see them: what is collected, where links lead, and hostile texts.
+//! Tests of parsed pages: the collected parts, the targets of links, and hostile texts.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Documents of a site in formats that are not read. They are named, so that they are not taken for checked.
+//! Documents of a site in formats that are not read. They are named, so that they are not mistaken for checked.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ const EXTENSIONS: &[&str] = &[
     "mkdn", "mmd", "myst", "org", "pod", "qmd", "rdoc", "rmd", "rst", "tex", "textile", "txt", "typ", "wiki",
     "xhtml",
 ];
-/// Folders of what a site is made with, whose HTML is no page.
+/// Folders of files from which a site is generated, whose HTML files are not pages.
 const MAKING: &[&str] = &[
     "_includes", "_layouts", "_static", "_templates", "assets", "includes", "layouts", "overrides",
     "partials", "public", "static", "templates", "theme", "themes",
 ];
-/// Beginnings of the names of texts that programs or lawyers read.
+/// Beginnings of the names of texts that are meant for programs or lawyers.
 const OTHER_TEXTS: &[&str] = &[
     "ads", "cmakelists", "constraints", "copying", "humans", "licence", "license", "notice", "requirements",
     "robots", "security",
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_in_other_formats_are_told_from_what_a_site_is_made_with() {
+    fn documents_in_other_formats_are_distinguished_from_files_of_the_generator() {
         for path in [
             "a.mdx", "guide/B.RST", "index.html", "ref/models.txt", "x.ipynb", "a.b.adoc",
             "docs/templates.rst",

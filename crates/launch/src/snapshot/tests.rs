@@ -1,4 +1,4 @@
-//! What a snapshot says after each event, and which logs are refused.
+//! Tests of snapshots after each event, and of refused logs.
 
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ impl Log {
     }
 }
 
-/// A run in a state, to which nothing else happened.
+/// Returns a run in a state, without any other events.
 pub(crate) fn in_state(state: RunState) -> Snapshot {
     Snapshot { state, ..Log::new().snapshot() }
 }
@@ -212,7 +212,7 @@ fn the_json_lists_items_with_their_keys() {
 }
 
 proptest! {
-    /// Adding events one after another gives at each the same as folding the log up to there.
+    /// Adding events one after another gives the same result at each event as folding the log up to there.
     #[test]
     fn applying_is_folding(taken in prop::collection::vec(0_usize..6, 0..40)) {
         let mut log = Log::new();

@@ -1,4 +1,4 @@
-//! Code as pages show it, made into code that a parser can read. The lines stay where they are.
+//! Turns code as pages show it into code that a parser can read. Line numbers do not change.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -7,17 +7,17 @@ use regex::Regex;
 
 use crate::pattern::pattern;
 
-/// What stands for something that is left out or to be filled in: dots, `<name>`, a template.
+/// Marks of omissions and placeholders: dots, `<name>`, a template.
 static LEFT_OUT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?m)\.\.\.|…|\{\{|\{%|(?:^|[\s"'=/:])<[A-Za-z][A-Za-z0-9 _-]*>|\[[A-Z][A-Z_ ]+\]|\bYOUR_"#)
 });
 
-/// Whether code leaves something out, so that it need not parse.
+/// Returns `true` if code has omissions, so that it need not parse.
 pub(super) fn leaves_out(code: &str) -> bool {
     LEFT_OUT.is_match(code)
 }
 
-/// The code of a block as its parser can read it.
+/// Returns the code of a block in a form that its parser can read.
 pub(super) fn prepared<'c>(language: &str, code: &'c str) -> Cow<'c, str> {
     let code = without_indentation(code);
     match language {
@@ -31,7 +31,7 @@ pub(super) fn prepared<'c>(language: &str, code: &'c str) -> Cow<'c, str> {
     }
 }
 
-/// A Rust example as a program: with the lines that a book hides, and its statements in a function.
+/// Returns a Rust example as a program: with the lines that a book hides, and its statements in a function.
 fn rust_program(code: &str) -> String {
     let shown =
         code.lines().map(|line| if line == "#" { "" } else { line.strip_prefix("# ").unwrap_or(line) });
@@ -51,12 +51,12 @@ fn without_indentation(code: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether code is a session of Python's prompt.
+/// Returns `true` if code is a session of Python's prompt.
 fn is_session(code: &str) -> bool {
     code.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| line.starts_with(">>> "))
 }
 
-/// What was typed in a session; its output becomes blank lines.
+/// Returns the input of a session; its output becomes blank lines.
 fn python_session(code: &str) -> String {
     let typed = |line: &str| {
         let typed = line.strip_prefix(">>> ").or_else(|| line.strip_prefix("... "));

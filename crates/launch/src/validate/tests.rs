@@ -1,4 +1,4 @@
-//! The gates see what the artifacts of a run say.
+//! Tests that the gates see the contents of a run's artifacts.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The worker `facts`: collects what the repository says of itself, each statement with the lines that say it.
+//! The worker `facts`: collects the statements of the repository about itself, each with the lines that contain it.
 
 mod candidates;
 mod statements;
@@ -39,7 +39,7 @@ const CORROBORATIONS_MAX: usize = 3;
 /// The artifact [`EVIDENCE_MAP`].
 #[derive(Debug, Default, Serialize)]
 struct EvidenceMap {
-    /// Other places that say what a claim says, by its id.
+    /// Other places that support a claim, by its id.
     corroborations: BTreeMap<String, Vec<Citation>>,
     /// Claims that contradict each other.
     contradictions: Vec<Contradiction>,
@@ -50,7 +50,7 @@ struct EvidenceMap {
 struct Contradiction {
     /// The claims.
     claims: [String; 2],
-    /// The one that counts; `None` if nothing decides between them, so that neither is repeated.
+    /// The one that counts; `None` if neither has priority, so that neither is repeated.
     counts: Option<String>,
 }
 
@@ -99,7 +99,7 @@ fn has_secret(statement: &Statement, secrets: &dyn SecretFinder) -> bool {
     !secrets.find(path, &statement.claim.text).is_empty()
 }
 
-/// Each claim once, in order, with what contradicts it; and where else the repository says the same.
+/// Returns each claim once, in order, with its contradictions and the other places in the repository that support it.
 fn weighed(statements: Vec<Statement>) -> (Vec<Claim>, EvidenceMap) {
     let mut map = EvidenceMap::default();
     let mut kept: Vec<(Statement, ClaimWords)> = Vec::new();

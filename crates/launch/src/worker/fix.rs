@@ -94,7 +94,7 @@ fn output(item: &WorkItem<'_>, issue: &Issue, repaired: Option<Repair>) -> Resul
     Ok(output)
 }
 
-/// For people: what was done about an issue.
+/// Creates the note for people about what was done about an issue.
 fn note(issue: &Issue, report: String) -> NewArtifact {
     NewArtifact::markdown(format!("reports/fix_{}.md", issue.issue_id), report)
 }

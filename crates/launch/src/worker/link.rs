@@ -1,4 +1,4 @@
-//! The worker `link`: makes patches of the drafts. The site itself is not changed before they are published.
+//! The worker `link`: turns drafts into patches. The site itself is not changed before they are published.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub static WORKER: Worker = Worker {
     run,
 };
 
-/// For people: what the patches change.
+/// For people: the changes by the patches.
 const DIFF_REPORT: &str = "reports/diff_report.md";
 
 fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {

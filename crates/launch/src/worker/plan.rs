@@ -1,4 +1,4 @@
-//! The worker `plan`: decides which pages are written, where, and of which claims and snippets each consists.
+//! The worker `plan`: decides which pages are written, where, and which claims and snippets they consist of.
 
 mod blocks;
 mod paths;
@@ -112,14 +112,14 @@ impl Planner<'_> {
                 return Err(WorkerError::new(PLAN_INCOMPLETE, message));
             }
         }
-        // If the budget is small, pages that the tier `minimal` lacks are left out, the last one first.
+        // If the budget is small, pages that the tier `minimal` lacks are omitted, the last one first.
         let most = usize::try_from(self.config.budgets.max_files_changed).unwrap_or(usize::MAX);
         while pages.len() > most
             && let Some(at) = pages.iter().rposition(|(rule, _)| rule.tier != LaunchTier::Minimal)
         {
             pages.remove(at);
         }
-        // So are those whose front matter must have what nothing tells, unless it is the only page of its section.
+        // So are pages with a required front matter key without a known value, except for the only page of a section.
         while let Some(at) = pages.iter().rposition(|(rule, page)| {
             let of_section = pages.iter().filter(|(other, _)| other.section == rule.section).count();
             rule.tier != LaunchTier::Minimal && of_section > 1 && self.front_matter(page, 1).is_err()
@@ -134,7 +134,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// The pages without those that people own, and the place of each in its section.
+    /// Returns the pages without those that people own, and the place of each in its section.
     fn without_kept(&self, pages: impl Iterator<Item = PlanPage>) -> (PagePlan, Vec<u32>) {
         let (mut plan, mut positions) = (PagePlan::default(), Vec::new());
         let (mut position, mut section) = (0, None);
@@ -159,21 +159,21 @@ impl Planner<'_> {
         (plan, positions)
     }
 
-    /// Sentences of a page that have the mark of a claim which the run does not make.
+    /// Counts the sentences of a page that have the mark of a claim which the run does not make.
     fn unsaid(&self, path: &str) -> usize {
         let Some(text) = self.item.site_text(path) else { return 0 };
         let (ids, _) = marks_of(path, &text);
         ids.iter().filter(|id| self.claim(id).is_none()).count()
     }
 
-    /// A page without its links; `None` if there is nothing to say on it.
+    /// Returns a page without its links; `None` if it would be empty.
     fn page(&self, rule: &PageRule) -> Option<PlanPage> {
         let mut used = BTreeSet::new();
         let mut planned: Vec<PlanBlock> = Vec::new();
         let mut has_content = false;
         for block in rule.blocks.iter().filter(|block| block.source != Source::Links) {
             let made = self.material.blocks(block, &mut used);
-            // These accompany what a page says; alone they are no page.
+            // These accompany other content; alone they do not make a page.
             has_content |= !matches!(block.source, Source::Licence | Source::Limitations)
                 && made.iter().any(|block| !block.items.is_empty());
             planned.extend(made);
@@ -196,7 +196,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Cuts a page to its budget, and adds what follows from its blocks.
+    /// Cuts a page to its budget, and adds the parts that follow from its blocks.
     fn finish(&self, page: &mut PlanPage, position: u32) -> Result<(), WorkerError> {
         let most = usize::try_from(self.config.budgets.max_lines_per_file).unwrap_or(usize::MAX);
         blocks::cut(page, most, &self.material);
@@ -233,7 +233,7 @@ impl Planner<'_> {
         claims.filter_map(|claim| prose::description(&spelt(&claim.text, &self.config.product_name)))
     }
 
-    /// The description of a page that has one: the same as long as the page makes its claim.
+    /// Returns the description of a page that has one: unchanged as long as the page makes its claim.
     fn description(&self, page: &PlanPage, now: &Map<String, Value>) -> Option<String> {
         let is_said = |text: &String| {
             DESCRIPTION_KEYS.iter().any(|key| now.get(*key).is_some_and(|value| value == text))
@@ -248,7 +248,7 @@ impl Planner<'_> {
 
 fn unknown_key(section: Section, key: &str) -> WorkerError {
     let message = format!(
-        "Pages of the section `{}` must have `{key}` in their front matter, and nothing tells its value.",
+        "Pages of the section `{}` must have `{key}` in their front matter, and its value is not known.",
         section.as_str()
     );
     WorkerError::new(PLAN_INCOMPLETE, message)

@@ -1,4 +1,4 @@
-//! What tests of workers share, a small repository, a site and the artifacts of the workers before, and tests of all together.
+//! Shared fixtures of worker tests: a small repository, a site and artifacts of earlier workers; and tests of all workers together.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) const README: &str = "# ShopKit\n\nShopKit counts the coins in a draw
     ## Formats\n\nReads sales from CSV files.\n\n## Limitations\n\nShopKit does not convert currencies.\n";
 pub(crate) const CODE: &str = "\"\"\"Cash.\"\"\"\n\n\ndef drawer(coins):\n    \"\"\"Adds the values of all coins. Never fails.\"\"\"\n    return sum(coins)\n";
 
-/// Takes one word for a token.
+/// A finder that takes one word for a token.
 pub(crate) struct Words;
 
 impl SecretFinder for Words {
@@ -30,7 +30,7 @@ impl SecretFinder for Words {
     }
 }
 
-/// A run: its configuration, its inputs, and what its workers made.
+/// A run: its configuration, its inputs, and the outputs of its workers.
 pub(crate) struct Scene {
     pub(crate) config: RunConfig,
     pub(crate) repository: Vec<(String, String)>,
@@ -66,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// A later run over a site that took over what this one made.
+    /// Returns a later run over a site that merged the output of this one.
     pub(crate) fn refreshed(&self) -> Self {
         let hash = |path: &String| (path.clone(), page_sha256(&self.page(path)));
         let known = PublishedPages {
@@ -89,7 +89,7 @@ impl Scene {
         evidence(questions, &files, &self.definitions)
     }
 
-    /// Runs a worker, and keeps what it made.
+    /// Runs a worker, and keeps its output.
     pub(crate) fn run(&mut self, worker: &Worker, scope_key: &str) -> Result<WorkerOutput, WorkerError> {
         let artifacts: BTreeMap<String, Vec<u8>> = self
             .artifacts
@@ -186,7 +186,7 @@ pub(crate) fn config(change: &Value) -> RunConfig {
     RunConfig::parse(&value.to_string()).unwrap()
 }
 
-/// Whatever workers make of a repository passes the gates, and equal inputs give equal bytes.
+/// All outputs of workers pass the gates, and equal inputs give equal bytes.
 #[test]
 fn written_pages_pass_the_gates() {
     let everything = json!({ "required_sections": ["products", "docs", "reference", "kb", "blog"] });

@@ -1,4 +1,4 @@
-//! The worker `scout`: reads which files the repository has, and where and how the site keeps its pages.
+//! The worker `scout`: lists the files of the repository, and finds the folders and the front matter of the site's pages.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +23,12 @@ const DOCUMENTS_MAX: usize = 200;
 const EXAMPLES_MAX: usize = 100;
 const DEFINITION_FILES_MAX: usize = 500;
 
-/// Folders whose documents are not about what the repository does now.
+/// Folders whose documents do not describe the current repository.
 const OTHER_DOCUMENTS: &[&str] = &[
     "test", "tests", "testdata", "fixtures", "vendor", "third_party", "node_modules", "archive", "rfcs",
     "adr", "blog",
 ];
-/// Beginnings of names of documents that speak of the past, of people or of rights.
+/// Beginnings of names of documents about history, people or rights.
 const OTHER_NAMES: &[&str] = &[
     "changelog", "changes", "history", "release", "migrat", "upgrad", "contributing", "code_of_conduct",
     "security", "license", "licence", "authors", "maintainers", "governance", "news", "todo",
@@ -61,7 +61,7 @@ fn inventory(evidence: &dyn Evidence) -> RepoInventory {
     let files = evidence.indexed_files();
     let owned = |paths: Vec<&str>| paths.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut documents: Vec<&str> = files.iter().copied().filter(|path| is_document(path)).collect();
-    // The README speaks for the whole; what lies deeper speaks of less.
+    // The README describes the whole; documents in deeper folders describe less.
     documents.sort_by_key(|path| (!is_readme(path), path.matches('/').count(), *path));
     documents.truncate(DOCUMENTS_MAX);
     let mut examples: Vec<&str> = files.iter().copied().filter(|path| is_example(path)).collect();
@@ -89,7 +89,7 @@ fn inventory(evidence: &dyn Evidence) -> RepoInventory {
     }
 }
 
-/// Whether a file is a page that speaks of what the repository does.
+/// Returns `true` if a file is a document that describes the current repository.
 fn is_document(path: &str) -> bool {
     let lower = path.to_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
@@ -99,7 +99,7 @@ fn is_document(path: &str) -> bool {
     is_readme(path) || (is_page(path) && !is_other)
 }
 
-/// Whether a file of code shows how something is done.
+/// Returns `true` if a code file is an example.
 fn is_example(path: &str) -> bool {
     let mut folders = path.split('/').rev().skip(1);
     let is_code = languages::detect(path, b"").is_some_and(languages::Language::is_code);
@@ -112,7 +112,7 @@ mod tests {
     use crate::evidence::tests::evidence;
 
     #[test]
-    fn documents_and_examples_are_told_by_their_paths() {
+    fn documents_and_examples_are_recognised_by_their_paths() {
         let files = [
             ("docs/use.md", ""),
             ("README.md", ""),

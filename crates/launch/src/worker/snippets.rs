@@ -53,7 +53,7 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     Ok(WorkerOutput { artifacts: vec![artifact], ..WorkerOutput::default() })
 }
 
-/// Whether untrusted input reaches a dangerous operation. A warning in the code does not make it an example.
+/// Returns `true` if untrusted input reaches a dangerous operation. A warning in the code does not make it acceptable.
 fn is_dangerous(snippet: &ParsedSnippet) -> bool {
     snippet.risk.as_ref().is_some_and(|risk| risk.severity >= Impact::High)
 }

@@ -1,5 +1,5 @@
-//! Tries texts before they become part of a page: each is a page by itself, over which the gates run. What they find wrong with a text
-//! that the repository has is no reason to repeat it.
+//! Tries texts before they become part of a page: each is checked by the gates as a page by itself. A text with faults is not repeated,
+//! even if the repository contains it.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use crate::report::Profile;
 use crate::site::{MemoryFiles, Site, SiteLimits};
 use crate::snippet::ParsedSnippet;
 
-/// Texts that are tried at a time: few enough that no gate leaves out what it finds.
+/// Texts that are tried at a time: few enough that no gate omits any of its issues.
 const BATCH: usize = 50;
 /// Code of the issue that a gate found more than it reports.
 const MORE_ISSUES: &str = "more_issues";
 /// Code of the issue that a text names an operation with a risk. The text may be repeated on a page that says so.
 const UNDISCLOSED_RISK: &str = "undisclosed_risk";
 
-/// What the gates say about a text.
+/// The verdict of the gates on a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Codes of what is wrong with it, sorted.
+    /// Codes of its faults, sorted.
     pub(super) problems: BTreeSet<String>,
-    /// Whether a page that has it must warn of a risk.
+    /// `true` if a page that has it must warn of a risk.
     pub(super) is_risky: bool,
 }
 
@@ -43,14 +43,14 @@ impl Trial {
         site(self.texts.iter().zip(0..).map(|(text, number)| (path(number), text.as_str())))
     }
 
-    /// What the gates say about each text, in order.
+    /// Returns the verdict of the gates on each text, in order.
     pub(super) fn verdicts(&self, input: &WorkerInput<'_>, snippets: &[ParsedSnippet]) -> Vec<Verdict> {
         let batches = self.texts.chunks(BATCH).zip((0..).step_by(BATCH));
         batches.flat_map(|(texts, first)| verdicts(texts, first, input, snippets)).collect()
     }
 }
 
-/// The page of a text, so that pages are sorted as texts are.
+/// Returns the page of a text. Pages are sorted in the order of texts.
 pub(super) fn path(number: usize) -> String {
     format!("t{number:06}.md")
 }

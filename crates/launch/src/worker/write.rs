@@ -25,7 +25,7 @@ pub static WORKER: Worker = Worker {
     run,
 };
 
-/// What plans refer to: [`Sources`] that own what they have.
+/// Owned claims and snippets that plans refer to, for [`Sources`].
 pub(super) struct OwnedSources {
     claims: BTreeMap<String, Claim>,
     snippets: BTreeMap<String, CatalogSnippet>,

@@ -1,4 +1,4 @@
-//! What a mirror is of: the file in it says which archive it was made from. Its time is that of the last use.
+//! The identity of a mirror: the file in it names the archive that it was made from. Its modification time is that of the last use.
 
 use std::fs;
 use std::io;
@@ -14,16 +14,16 @@ use history::MIRROR_FILE;
 pub(super) struct ArchiveFile {
     /// The path of the archive.
     pub(super) path: String,
-    /// What it was when it was read last, if that proves something.
+    /// Its identity when it was read last, if that is reliable.
     pub(super) identity: Option<String>,
     /// The hash of its content.
     pub(super) hash: String,
-    /// What was left out of the mirror.
+    /// A note about omitted files.
     pub(super) note: Option<String>,
 }
 
 impl ArchiveFile {
-    /// Reads the file of a mirror; `None` if there is none, or the mirror is damaged.
+    /// Reads the file of a mirror; `None` if it is missing, or the mirror is damaged.
     pub(super) fn read(git_dir: &Path) -> Option<Self> {
         let text = fs::read_to_string(git_dir.join(MIRROR_FILE)).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;

@@ -1,4 +1,4 @@
-//! Takes the entries of an archive into a commit, and counts what it leaves out.
+//! Adds the entries of an archive to a commit, and counts those that are omitted.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ const PATH_BYTES_MAX: usize = 64 << 20;
 /// Longest target of a symbolic link in bytes, as on disk.
 pub(super) const TARGET_BYTES_MAX: usize = 4096;
 
-/// Why an entry is left out. Links are none of these: they are in the commit, and the run names them.
+/// The reason why an entry is omitted. Links have none: they are in the commit, and the run names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LeftOut {
     UnsafeName,
@@ -30,7 +30,7 @@ pub(super) enum LeftOut {
 }
 
 impl LeftOut {
-    /// What the note calls these entries.
+    /// Describes these entries in the note.
     fn describe(self) -> &'static str {
         match self {
             Self::UnsafeName => "names that lead out of it or are too long",
@@ -56,7 +56,7 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Collects what `limits` allow into the new repository `git_dir`.
+    /// Creates a collector that writes the files that `limits` allow into the new repository `git_dir`.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` if it cannot be created.
@@ -70,7 +70,7 @@ impl<'a> Collector<'a> {
         Ok(Self { writer, meter, files_max, depth_max, files: 0, path_bytes: 0, left_out: BTreeMap::new() })
     }
 
-    /// The path of an entry; `None` if the entry is left out because of its name.
+    /// Returns the path of an entry; `None` if the entry is omitted because of its name.
     pub(super) fn path(&mut self, name: &[u8]) -> Option<Vec<u8>> {
         match EntryName::parse(name) {
             // The folder at the top may not count.
@@ -91,7 +91,7 @@ impl<'a> Collector<'a> {
         *self.left_out.entry(why).or_default() += 1;
     }
 
-    /// Adds a file with `bytes` of content. Returns whether it replaced other entries.
+    /// Adds a file with `bytes` of content. Returns `true` if it replaced other entries.
     pub(super) fn add_file(&mut self, path: &[u8], bytes: u64, content: impl Read) -> io::Result<bool> {
         self.count(path)?;
         let mut content = Content::new(content, bytes);
@@ -102,7 +102,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds a symbolic link. Returns whether it replaced other entries.
+    /// Adds a symbolic link. Returns `true` if it replaced other entries.
     pub(super) fn add_link(&mut self, path: &[u8], target: &[u8]) -> io::Result<bool> {
         if target.len() > TARGET_BYTES_MAX {
             self.leave_out(LeftOut::UnsafeName);
@@ -126,7 +126,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Writes the commit; returns it in hex, and a note if something was left out.
+    /// Writes the commit; returns it in hex, and a note if something was omitted.
     ///
     /// # Errors
     /// `INVALID_REQUEST` without any file; `STORAGE_UNAVAILABLE` if it cannot be written; those of the meter.
@@ -137,7 +137,7 @@ impl<'a> Collector<'a> {
         }
         let Self { writer, meter, .. } = self;
         let commit = writer.finish(&|| meter.check());
-        // A fault of the meter came first, and counts.
+        // A fault of the meter came first, so it takes precedence.
         let commit = commit.map_err(|error| meter.explain(meter.stop(faults::not_written(error))))?;
         Ok((commit, note))
     }
@@ -169,7 +169,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// The number of folders around a file.
+/// Returns the number of folders around a file.
 fn folders_of(path: &[u8]) -> usize {
     path.split(|byte| *byte == b'/').count().saturating_sub(1)
 }

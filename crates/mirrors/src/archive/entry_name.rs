@@ -1,4 +1,4 @@
-//! The names of entries: anybody can write anything into an archive, so only what is a path below a folder counts.
+//! The names of entries: an archive may contain anything, so only paths below a folder are accepted.
 
 /// Longest path in bytes, as on disk.
 const PATH_BYTES_MAX: usize = 4096;
@@ -8,19 +8,19 @@ const PART_BYTES_MAX: usize = 255;
 /// The folder at the top of archives by macOS with attributes of the files beside it.
 const MACOS_FOLDER: &[u8] = b"__MACOSX";
 
-/// What the name of an entry means.
+/// The meaning of the name of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EntryName {
     /// A path with parts that are not empty, separated by `/`.
     Path(Vec<u8>),
-    /// The top folder, or something that is never indexed: a git directory, or what macOS adds.
+    /// The top folder, or something that is never indexed: a git directory, or an addition by macOS.
     Ignored,
     /// Outside of the archive, or impossible on disk.
     Unsafe,
 }
 
 impl EntryName {
-    /// Reads a name. Parts of it may be any bytes, for example in another encoding than UTF-8.
+    /// Parses a name. Its parts may be any bytes, for example in another encoding than UTF-8.
     pub(super) fn parse(name: &[u8]) -> Self {
         let is_absolute = name.starts_with(b"/") || has_drive(name);
         if is_absolute || name.contains(&0) || name.len() > PATH_BYTES_MAX {
@@ -39,7 +39,7 @@ impl EntryName {
     }
 }
 
-/// Whether a name begins with a drive of Windows: `C:/` or `C:\`.
+/// Returns `true` if a name begins with a drive of Windows: `C:/` or `C:\`.
 fn has_drive(name: &[u8]) -> bool {
     matches!(name, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }

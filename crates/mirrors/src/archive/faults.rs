@@ -1,4 +1,4 @@
-//! Why an archive is not indexed, as faults that say what to do.
+//! The reasons why an archive is not indexed, as faults that say what to do.
 
 use std::io;
 
@@ -70,7 +70,7 @@ pub(super) fn names_too_long() -> Fault {
         .with_hint("Unpack it and index the folder.")
 }
 
-/// What precedes an entry needs too much memory.
+/// The headers before an entry need too much memory.
 pub(super) fn header_too_long() -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, "The archive describes an entry with more than 4 MiB.")
         .with_hint("Unpack it and index the folder.")
@@ -90,7 +90,7 @@ pub(super) fn changed() -> Fault {
     fault
 }
 
-/// It has no file; `left_out` says what else there is.
+/// It has no file; `left_out` describes the other entries.
 pub(super) fn no_files(left_out: Option<&str>) -> Fault {
     let message = ["The archive contains no files."].into_iter().chain(left_out).collect::<Vec<_>>();
     Fault::new(ErrorCode::InvalidRequest, message.join(" ")).with_hint("Check the path.")

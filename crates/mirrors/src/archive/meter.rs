@@ -1,4 +1,4 @@
-//! What reading an archive may cost: it ends at a limit, when it is cancelled, and before the disk is full.
+//! Limits the cost of reading an archive: reading ends at a limit, when it is cancelled, and before the disk is full.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::faults;
 use contract::{ErrorCode, Fault};
 
-/// Time between two looks at whether what is written may grow.
+/// Time between two checks whether the output may grow.
 const GROWTH_CHECK: Duration = Duration::from_secs(1);
 
 /// Most bytes of headers before one entry, such as long names and attributes, which are in memory at once.
@@ -26,7 +26,7 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Watches that no more than `unpacked_bytes_max` bytes are unpacked; `may_grow` says whether there is room for what is written.
+    /// Limits the unpacked bytes to `unpacked_bytes_max`; `may_grow` checks that there is room for the output.
     pub(super) fn new(
         unpacked_bytes_max: u64,
         may_grow: &'a dyn Fn() -> Result<(), Fault>,
@@ -43,19 +43,19 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Ends the reading with a fault. The error leads out of the readers of libraries, which know no faults.
+    /// Stops reading with a fault. The error passes through the readers of libraries, which cannot carry faults.
     pub(super) fn stop(&self, fault: Fault) -> io::Error {
         self.fault.borrow_mut().get_or_insert(fault);
         io::Error::other("the reading of the archive was stopped")
     }
 
-    /// The fault that an error of a reader means: the one that ended the reading, else the archive is damaged.
+    /// Returns the fault behind an error of a reader: the one that stopped reading, or else that the archive is damaged.
     pub(super) fn explain(&self, error: io::Error) -> Fault {
         self.fault.take().unwrap_or_else(|| faults::damaged(error))
     }
 
-    /// The bytes before the next entry count, besides `unread` bytes of the last one. That many must really follow: if fewer do, the
-    /// header may have the rest.
+    /// Counts the bytes before the next entry, besides `unread` bytes of the last one. That many must really follow: if there are fewer,
+    /// the header may use the rest.
     pub(super) fn expect_entry(&self, unread: u64) {
         self.until_entry.set(Some(unread.saturating_add(HEADER_BYTES_MAX)));
     }
@@ -65,10 +65,10 @@ impl<'a> Meter<'a> {
         self.until_entry.set(None);
     }
 
-    /// Checks whether to go on: called for each read of the archive, and each folder that is written.
+    /// Checks whether to continue: called for each read of the archive, and each folder that is written.
     ///
     /// # Errors
-    /// If the reading ends here.
+    /// If reading stops here.
     pub(super) fn check(&self) -> io::Result<()> {
         if (self.must_stop)() {
             let message = "Reading the archive was cancelled.";
@@ -140,11 +140,11 @@ impl<R: Read> Read for Unpacked<'_, R> {
     }
 }
 
-/// The content of an entry, which must have exactly the size that its header says.
+/// The content of an entry, which must have exactly the size that its header gives.
 pub(super) struct Content<R> {
     inner: R,
     left: u64,
-    /// The error of reading, apart from those of whoever writes the content elsewhere.
+    /// The error of reading, separate from errors of writing the content elsewhere.
     pub(super) failure: Option<io::Error>,
 }
 
@@ -158,7 +158,7 @@ impl<R: Read> Content<R> {
             return Ok(0);
         }
         if self.left == 0 {
-            // Whoever has a checksum compares it at the end.
+            // Readers with a checksum compare it at the end.
             return match self.inner.read(&mut [0])? {
                 0 => Ok(0),
                 _ => {

@@ -1,4 +1,4 @@
-//! The file of an archive: opened beneath its folder, recognised by its first bytes, and compared with what it was before.
+//! The file of an archive: opened beneath its folder, recognised by its first bytes, and compared with its earlier state.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read, Seek};
@@ -14,13 +14,13 @@ use super::zstd_file::ZstdReader;
 use contract::Fault;
 use platform::safe_open::{Folder, ReadError};
 
-/// How archives are read. Another number has all archives read again.
+/// Version of the reader. Changing it causes all archives to be read again.
 const READER_VERSION: u32 = 1;
 
 /// Bytes of an archive that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// How long after a change a file may change again without another time.
+/// Longest time after a change during which a file may change again without a new modification time.
 const TIME_STEP: Duration = Duration::from_secs(2);
 
 /// An open archive.
@@ -28,9 +28,9 @@ pub(super) struct Source {
     file: File,
     /// Its size in bytes.
     pub(super) bytes: u64,
-    /// What changes with its content, as it was when the file was opened.
+    /// Properties that change with its content, as they were when the file was opened.
     identity: String,
-    /// Whether it was written long enough ago that it cannot change again without a sign of it.
+    /// `true` if it was written long enough ago that another change would be noticed.
     is_settled: bool,
 }
 
@@ -52,8 +52,8 @@ pub(super) enum Opened<'a> {
 }
 
 impl Source {
-    /// Opens the archive at a canonical path that the caller has checked to be allowed. Follows no link: after the check, somebody
-    /// could have put one there.
+    /// Opens the archive at a canonical path that the caller has checked to be allowed. Follows no link, because one could have been
+    /// created after the check.
     ///
     /// # Errors
     /// `NOT_FOUND`, `FORBIDDEN` if it may not be read, `ARCHIVE_TOO_LARGE`.
@@ -63,30 +63,30 @@ impl Source {
         if metadata.len() > bytes_max {
             return Err(faults::too_large(bytes_max));
         }
-        // A time in the future, by another clock, proves as much as any other.
+        // A time in the future, by another clock, is as reliable as any other.
         let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
         let is_settled = age.is_none_or(|age| age >= TIME_STEP);
         Ok(Self { file, bytes: metadata.len(), identity: identity(&metadata), is_settled })
     }
 
-    /// What changes with its content; `None` if it was written a moment ago, and so may change again without a sign of it.
+    /// Returns properties that change with its content; `None` if it was written a moment ago, and so may change again unnoticed.
     pub(super) fn identity(&self) -> Option<String> {
         self.is_settled.then(|| self.identity.clone())
     }
 
-    /// The hash of its content, with the version of the reader.
+    /// Returns the hash of its content, with the version of the reader.
     ///
     /// # Errors
     /// Those of reading it; the meter knows the fault.
     pub(super) fn hash(&self, meter: &Meter<'_>) -> io::Result<String> {
         (&self.file).rewind()?;
         let mut hasher = blake3::Hasher::new();
-        // A file that grows meanwhile would have no end.
+        // A growing file would have no end.
         hasher.update_reader(Watched::new((&self.file).take(self.bytes), meter))?;
         Ok(format!("{READER_VERSION}:{}", hasher.finalize().to_hex()))
     }
 
-    /// Opens what it contains for reading, from the beginning.
+    /// Opens its content for reading, from the beginning.
     ///
     /// # Errors
     /// Those of reading it; the meter knows the fault.
@@ -106,12 +106,12 @@ impl Source {
         })
     }
 
-    /// Whether the file is what it was when it was opened.
+    /// Returns `true` if the file is unchanged since it was opened.
     pub(super) fn is_unchanged(&self) -> bool {
         self.file.metadata().is_ok_and(|now| identity(&now) == self.identity)
     }
 
-    /// The format by the first bytes, whatever the name says: programs that download files unpack some and keep the name.
+    /// Determines the format by the first bytes, whatever the name says: programs that download files unpack some and keep the name.
     fn format(&self, path: &Path) -> io::Result<Format> {
         let mut start = Vec::new();
         (&self.file).rewind()?;
@@ -121,7 +121,7 @@ impl Source {
             [0x1f, 0x8b, ..] => Format::TarGzip,
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Format::TarZstd,
             [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => Format::Zip,
-            // Something may precede the files of a zip file.
+            // Other data may precede the files of a zip file.
             _ if is_named_zip => Format::Zip,
             _ => Format::Tar,
         })
@@ -133,7 +133,7 @@ fn open_beneath(path: &Path) -> Result<File, ReadError> {
     Folder::open(path.parent().ok_or(ReadError::NotFound)?)?.open_file(name)
 }
 
-/// What changes with the content of a file.
+/// Returns properties that change with the content of a file.
 fn identity(file: &Metadata) -> String {
     format!(
         "{READER_VERSION}:{} {}.{} {}.{} {}:{}",

@@ -10,10 +10,10 @@ use super::meter::{Meter, Unpacked};
 
 /// Attributes of sparse files begin like this; their content is preceded by a list of its pieces.
 const SPARSE_ATTRIBUTE: &[u8] = b"GNU.sparse.";
-/// The attribute that counts in place of the size in a header.
+/// The attribute that overrides the size in a header.
 const SIZE_ATTRIBUTE: &[u8] = b"size";
 
-/// Takes all files into `collector`.
+/// Adds all files to `collector`.
 ///
 /// # Errors
 /// Those of the reader; the meter knows the fault.
@@ -75,20 +75,20 @@ fn take_entry(entry: &mut Entry<'_, impl Read>, collector: &mut Collector<'_>) -
     Ok(())
 }
 
-/// Reads the rest of an entry, so that only headers precede the next one. Returns how many bytes are still to be read all the
-/// same: those of a sparse file, which would be read with its holes.
+/// Reads the rest of an entry, so that only headers precede the next one. Returns the number of bytes that are still to be read: those of a
+/// sparse file, which would be read with its holes.
 fn skip_rest(mut entry: Entry<'_, impl Read>, meter: &Meter<'_>) -> io::Result<u64> {
     if entry.header().entry_type() != EntryType::GNUSparse {
         return io::copy(&mut entry, &mut io::sink()).map(|_| 0);
     }
-    // With it, the size in the header would be a claim that nothing compares with the content.
+    // With it, the size in the header would never be compared with the content.
     if has_attribute(&mut entry, |key| key == SIZE_ATTRIBUTE)? {
         return Err(meter.stop(faults::unsafe_archive("a sparse file of it has two sizes")));
     }
     entry.header().entry_size()
 }
 
-/// Whether an entry has an attribute with such a name.
+/// Returns `true` if an entry has an attribute with a wanted name.
 fn has_attribute(entry: &mut Entry<'_, impl Read>, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let Some(attributes) = entry.pax_extensions()? else { return Ok(false) };
     Ok(attributes.flatten().any(|attribute| is_wanted(attribute.key_bytes())))

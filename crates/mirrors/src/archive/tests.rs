@@ -1,4 +1,4 @@
-//! Archives that are written here, and what their mirrors have.
+//! Tests of archives that are written here, and of the contents of their mirrors.
 
 mod hostile;
 mod many_files;
@@ -39,7 +39,7 @@ impl Fixture {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes an archive as if it had been there for a while.
+    /// Writes an archive that looks some time old.
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
@@ -51,12 +51,12 @@ impl Fixture {
         self.archives.import(path, GO_ON)
     }
 
-    /// Imports an archive that is written now.
+    /// Writes and imports an archive.
     fn import_new(&self, name: &str, bytes: &[u8]) -> ImportedArchive {
         self.import(&self.write(name, bytes)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
     }
 
-    /// The fault of importing an archive that is written now. Nothing of it is left, whatever it was.
+    /// Writes an archive and returns the fault of its import, which must leave nothing behind.
     fn refuse(&self, name: &str, bytes: &[u8]) -> Fault {
         let fault = self.import(&self.write(name, bytes)).unwrap_err();
         let left: Vec<_> = fs::read_dir(self.path("mirrors")).unwrap().flatten().collect();
@@ -72,7 +72,7 @@ fn make_older(path: &Path, by: Duration) {
     file.set_modified(modified - by).unwrap();
 }
 
-/// The paths and texts of all files, and the paths of links with an arrow.
+/// Returns the paths and texts of all files, and the paths of links with an arrow.
 fn files(imported: &ImportedArchive) -> Vec<(String, String)> {
     let root = CommitTree::open(&imported.git_dir, &imported.head.commit).unwrap().root().unwrap();
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ fn files(imported: &ImportedArchive) -> Vec<(String, String)> {
                     open.push((format!("{path}/"), folder.open_folder(&entry.name).unwrap()));
                 }
                 EntryKind::File => {
-                    // Only files whose name is UTF-8 are read by it.
+                    // It reads only files whose name is UTF-8.
                     let name = entry.name.to_str();
                     let bytes = name.map(|name| folder.read_with_metadata(name, 1 << 20).1.unwrap());
                     found.push((path, String::from_utf8(bytes.unwrap_or_default()).unwrap()));
@@ -112,7 +112,7 @@ fn all_formats_of_the_same_files_are_the_same_commit() {
         fixture.import_new("b.TGZ", &gzip(&plain)),
         fixture.import_new("a.tar.zst", &zstd(&plain)),
         fixture.import_new("a.zip", &zip(FILES)),
-        // What a program unpacked while it downloaded it, and two files one after the other, as `pigz` writes them.
+        // A file that a program unpacked while downloading it, and two files one after the other, as `pigz` writes them.
         fixture.import_new("c.tar.gz", &plain),
         fixture.import_new("d.tar.gz", &[gzip(&plain[..700]), gzip(&plain[700..])].concat()),
         fixture.import_new("e.zip", &[&b"#!/bin/sh\nexit\n"[..], &zip(FILES)].concat()),
@@ -142,7 +142,7 @@ fn an_archive_that_did_not_change_is_not_read_again() {
     let fixture = Fixture::new();
     let path = fixture.write("a.tar.gz", &gzip(&tar(FILES)));
     let first = fixture.import(&path).unwrap();
-    // Whoever reads the file asks whether to stop.
+    // Reading the file would ask whether to stop.
     assert_eq!(fixture.archives.import(&path, STOP).unwrap(), first);
     make_older(&path, Duration::from_secs(60));
     assert_eq!(
@@ -171,7 +171,7 @@ fn a_changed_archive_has_a_mirror_of_its_own() {
     assert_eq!(fixture.archives.git_dir(&path, &first.head.commit), Some(first.git_dir.clone()));
     assert_eq!(fixture.archives.last_commit(&path), Some(second.head.commit));
     assert_eq!(fixture.archives.git_dir(&path, "../../x"), None);
-    // The content of before: its mirror is still there.
+    // The mirror of the earlier content is still there.
     assert_eq!(fixture.import_new("a.zip", &zip(FILES)), first);
 }
 
@@ -201,7 +201,7 @@ fn a_damaged_mirror_is_made_again() {
 fn other_bytes_of_the_same_files_share_the_mirror_that_runs_read() {
     let fixture = Fixture::new();
     let first = fixture.import_new("a.tar", &tar(FILES));
-    // What is replaced loses what somebody put there.
+    // The mark is lost if the mirror is replaced.
     let mark = first.git_dir.join("mark");
     fs::write(&mark, "").unwrap();
     let path = fixture.path("a.tar");
@@ -209,14 +209,14 @@ fn other_bytes_of_the_same_files_share_the_mirror_that_runs_read() {
     assert!(mark.exists(), "a run may still read it");
     assert!(!path_of_new(&fixture, &path).exists());
     assert_eq!(fixture.archives.import(&path, STOP).unwrap(), first, "the new bytes are known");
-    // One that is damaged is replaced, and nothing is left of it.
+    // A damaged mirror is replaced completely.
     history::distrust_mirror(&first.git_dir);
     assert_eq!(fixture.import(&path).unwrap(), first);
     assert!(!mark.exists() && !first.git_dir.with_extension(NEW_ENDING).exists());
     assert_eq!(files(&first), pairs(FILES));
 }
 
-/// Where the mirror of an archive is written.
+/// Returns the path at which the mirror of an archive is written.
 fn path_of_new(fixture: &Fixture, path: &Path) -> PathBuf {
     fixture.archives.folder.join(format!("{}.{NEW_ENDING}", key(path)))
 }
@@ -242,7 +242,7 @@ fn mirrors_of_archives_count_for_the_limit_of_all() {
     fixture.archives.limits.mirrors_bytes_max = bytes + 100_000;
     refused(&fixture, "c.tar", &tar(&[("c.txt", &noise[1..])]));
     fixture.import_new("d.tar", &tar(FILES));
-    // What is there needs no room.
+    // Existing mirrors need no room.
     fixture.archives.limits.mirrors_bytes_max = 0;
     assert_eq!(fixture.import(&fixture.path("a.tar")).unwrap(), first);
 }

@@ -10,7 +10,7 @@ use super::collector::{Collector, LeftOut, TARGET_BYTES_MAX};
 use super::faults;
 use super::meter::{Content, Meter, Unpacked};
 
-/// Bits of a mode that say what an entry is, and their values for a folder, a file and a link.
+/// Bits of a mode that give the kind of an entry, and their values for a folder, a file and a link.
 const KIND: u32 = 0o170_000;
 const FOLDER: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
@@ -19,7 +19,7 @@ const LINK: u32 = 0o120_000;
 /// Least bytes of the header before the content of an entry.
 const HEADER_BYTES: u64 = 30;
 
-/// Takes all files into `collector`. With `files_max` files there may be as many folders, and some more.
+/// Adds all files to `collector`. With `files_max` files there may be as many folders, and some more.
 ///
 /// # Errors
 /// Those of the reader; the meter knows the fault.
@@ -106,7 +106,7 @@ fn take_entry<R: Read + Seek>(
     Ok(())
 }
 
-/// The target of a link. Of one that is too long, the beginning is enough to see that.
+/// Reads the target of a link. If it is too long, its beginning is enough to see that.
 fn read_target(content: impl Read, bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Content::new(content, bytes);
     let mut target = Vec::new();

@@ -17,7 +17,7 @@ impl<R: BufRead> ZstdReader<R> {
         Self { source, frame: FrameDecoder::new(), is_in_frame: false }
     }
 
-    /// Goes on to the next frame with content. False at the end of the file.
+    /// Advances to the next frame with content. Returns `false` at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.source) {

@@ -72,12 +72,12 @@ impl Fixture {
         self.mirrors.fetch(&self.address(), &RevisionPatterns::parse(&patterns).unwrap(), GO_ON)
     }
 
-    /// Has mirrors fetched by a program that first runs `script`, with the arguments of git, and then git; its path.
+    /// Makes mirrors run a program that first runs `script`, with the arguments of git, and then git; returns its path.
     fn run_before_git(&mut self, script: &str) -> PathBuf {
         let program = self.folder.path().join("git-with-a-script");
         let text = format!("#!/bin/sh\n{script}\nexec git \"$@\"\n");
-        // Another process writes it: while a file is open here, a test that starts a program lets that inherit it, and nobody can
-        // run a file that is open for writing.
+        // Another process writes it: a program started by another test would inherit a file that is open here, and a file that is open for
+        // writing cannot be run.
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"printf %s "$1" > "$2" && chmod 755 "$2""#, "sh", &text]).arg(&program);
         assert!(shell.status().unwrap().success());
@@ -103,7 +103,7 @@ fn follows_a_repository() {
     assert_eq!(fixture.fetch().unwrap().head.commit, second);
     assert_eq!(fixture.read(&second, "src/a.rs").as_deref(), Some("fn b() {}"));
     assert_eq!(fixture.read(&first, "src/a.rs").as_deref(), Some("fn a() {}"), "a run may still read it");
-    // A branch that was set back, and another default branch.
+    // A branch that was reset, and another default branch.
     fixture.git("reset", &["--quiet", "--hard", &first]);
     assert_eq!(fixture.fetch().unwrap().head.commit, first);
     assert_eq!(fixture.mirrors.last_commit(&fixture.address()), Some(first.clone()));
@@ -201,7 +201,7 @@ fn a_damaged_mirror_is_fetched_again() {
         for (path, text) in [("a.rs", "one"), ("b.rs", "two")] {
             assert_eq!(fixture.read(&second, path).as_deref(), Some(text));
         }
-        // What a run could not read is fetched anew as well.
+        // A mirror that a run could not read is fetched anew as well.
         let file = fs::read_dir(git_dir.join("objects/pack")).unwrap().flatten().next().unwrap().path();
         fs::remove_file(file).unwrap();
         history::distrust_mirror(&git_dir);
@@ -222,7 +222,7 @@ fn many_packs_are_repacked_and_older_commits_stay_readable() {
     let git_dir = fixture.mirrors.git_dir(&fixture.address());
     assert!(address_file::packs(&git_dir).len() < 5);
     assert_eq!(fixture.read(&first, "a.rs").as_deref(), Some("0"));
-    // A branch that was set back is read from the references that were packed.
+    // A branch that was reset is read from the packed references.
     fixture.git("reset", &["--quiet", "--hard", &first]);
     assert_eq!(fixture.fetch().unwrap().head.commit, first);
     assert_eq!(fixture.mirrors.last_commit(&fixture.address()), Some(first));

@@ -1,4 +1,4 @@
-//! Selections from lists as hosts send them.
+//! Tests of selections from lists in the form that hosts send.
 
 use super::super::remote::RemoteHead;
 use super::*;
@@ -19,7 +19,7 @@ fn id(number: usize) -> String {
     format!("{number:040x}")
 }
 
-/// The list with these references, whose ids are their places.
+/// Returns the list with these references, whose ids are their positions.
 fn list(references: &[impl AsRef<str>]) -> Vec<u8> {
     let lines = references.iter().enumerate();
     lines.map(|(at, name)| format!("{}\t{}\n", id(at), name.as_ref())).collect::<String>().into_bytes()

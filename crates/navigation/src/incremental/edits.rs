@@ -1,4 +1,4 @@
-//! After any sequence of edits, resolving only what may have changed gives what resolving everything gives.
+//! Tests that after any sequence of edits, resolving only what may have changed gives the same as resolving everything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn statement() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An edit: the text of a file, or none if it is removed.
+/// Generates an edit: the text of a file, or `None` if it is removed.
 fn edit() -> impl Strategy<Value = (usize, Option<String>)> {
     let text = proptest::collection::vec(statement(), 0..6).prop_map(|all| all.concat());
     (0..PATHS.len(), proptest::option::weighted(0.85, text))
@@ -85,10 +85,10 @@ fn language(path: &str) -> &'static str {
     if path.ends_with(".ts") { "typescript" } else { "python" }
 }
 
-/// A reference, with targets by what stays the same when lines move: file, names around, position among equals.
+/// A reference, with its targets by what stays the same when lines move: file, names around, position among equals.
 type Stored = (ReferenceKind, u32, u32, String, BTreeSet<String>);
 
-/// What is stored of a file.
+/// The stored data of a file.
 struct File {
     symbols: FileSymbols,
     offers: Vec<u64>,
@@ -141,7 +141,7 @@ fn resolve(
     resolved
 }
 
-/// Edits the files of a repository round by round. After each, what was resolved again has to be what resolving everything gives.
+/// Edits the files of a repository round by round. After each round, the references that are kept must equal those of resolving everything.
 fn compare(
     rounds: impl IntoIterator<Item = Vec<(&'static str, Option<String>)>>,
 ) -> Result<(), TestCaseError> {
@@ -199,9 +199,9 @@ proptest! {
     }
 }
 
-/// What a path means can depend on files that nobody mentions: on imports inside of the package, and on what marks a project.
+/// The meaning of a path can depend on files that are never mentioned: on imports inside of the package, and on files that mark a project.
 #[test]
-fn what_tells_the_roots_of_imports_is_noticed() {
+fn changes_to_the_roots_of_imports_are_noticed() {
     let set = |path, text: &str| (path, Some(text.to_owned()));
     let first = vec![
         set("a.py", "import box.f\nbox.f.find()\n"),
@@ -223,9 +223,9 @@ fn what_tells_the_roots_of_imports_is_noticed() {
     compare(rounds).unwrap();
 }
 
-/// What a callback is given depends on types that its file does not mention.
+/// The parameters of a callback depend on types that its file does not mention.
 #[test]
-fn what_callbacks_are_given_is_noticed() {
+fn changed_callback_parameters_are_noticed() {
     let set = |path, text: &str| (path, Some(text.to_owned()));
     let types = |given: &str, number: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! Which packages are imported by their names alone because their own files do so, and of which that may have changed.
+//! Finds packages that are imported by their names alone because their own files do so, and those for which that may have changed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::paths::{join, name};
 use crate::repository::SourceFile;
 use crate::rules::python::{ENDS, clues};
 
-/// What files of a package import from it by its name.
+/// The modules that files of a package import from it by its name.
 #[derive(Default)]
 struct Imported {
     modules: HashSet<NameHash>,
@@ -45,7 +45,7 @@ impl<'f> Packages<'f> {
         self.0.keys().map(|folder| package_hash(folder))
     }
 
-    /// Adds the names of packages of which nothing that did not change says how they are imported. `folders` are the changed hashes
+    /// Adds the names of packages whose way of being imported is no longer confirmed by an unchanged file. `folders` are the changed hashes
     /// of folders and packages.
     pub(super) fn pass_on(&self, folders: &HashSet<NameHash>, changed: &mut HashSet<NameHash>) {
         for (folder, imported) in &self.0 {

@@ -28,7 +28,7 @@ pub(super) const RULES: Rules = Rules {
 /// Most files that one `#include` can mean.
 const FILES_MAX: usize = 4;
 
-/// The file that an `#include` names: beside the file, or else the nearest whose path ends so. `::a::b` is a namespace.
+/// Finds the file that an `#include` names: beside the file, or else the nearest whose path ends so. `::a::b` is a namespace.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     if let Some(namespace) = path.strip_prefix("::") {
         let packages = repository.packages();
@@ -50,7 +50,8 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
     found.into_iter().map(|file| Located::whole(Module::File(file))).collect()
 }
 
-/// Types and macros of a file that is not included are its own; functions and variables are linked unless they are `static`.
+/// Checks whether a symbol is seen in other files: types and macros of a file that is not included are its own; functions and variables are
+/// linked unless they are `static`.
 fn in_package(file: &SourceFile, symbol: &Symbol) -> bool {
     let is_linked = matches!(
         symbol.kind,

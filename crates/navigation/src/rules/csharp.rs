@@ -25,7 +25,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// The namespace of a path, as it is written or seen from the namespaces around the file.
+/// Finds the namespace of a path, as it is written or seen from the namespaces around the file.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     if let Some(found) = super::package_and_rest(repository, Family::CSharp, path) {
         return vec![found];

@@ -26,7 +26,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// What may be left out at the end of a module's path, the likeliest first.
+/// Endings that a module's path may omit, the likeliest first.
 const ENDS: &[&str] = &[".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
 /// Endings of compiled files, with those of the sources they are made of.
 const COMPILED: &[(&str, &[&str])] =
@@ -41,7 +41,7 @@ const NODE: &[&str] = &[
     "timers/promises", "tls", "trace_events", "tty", "url", "util", "util/types", "v8", "vm", "wasi",
     "worker_threads", "zlib",
 ];
-/// Folders that set-ups name by themselves behind `@`: `@lib/a`.
+/// Folders that projects usually name by themselves behind `@`: `@lib/a`.
 const NAMED: &[&str] = &[
     "app", "common", "components", "config", "constants", "features", "helpers", "hooks", "layouts", "lib",
     "libs", "models", "modules", "pages", "routes", "server", "services", "shared", "src", "store", "stores",
@@ -52,10 +52,10 @@ const HOLDERS: &[&str] = &[
     "apps", "clients", "crates", "example", "examples", "libs", "modules", "packages", "plugins", "projects",
     "services", "sites", "templates", "workspaces",
 ];
-/// Where an alias may lead to in the folder of a package.
+/// Folders inside of a package that an alias may lead to.
 const BASES: &[&str] = &["", "app", "lib", "src"];
 
-/// A declaration file without imports and exports declares for all; such names are reached by paths only here.
+/// Checks whether a file is a declaration file. Without imports and exports, it declares names for all files; here only paths reach them.
 fn is_script(source: &crate::repository::SourceFile) -> bool {
     source.path.ends_with(".d.ts")
 }
@@ -73,13 +73,13 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
     found.map(|file| Located::whole(Module::File(file))).into_iter().collect()
 }
 
-/// The file of a path that begins with a dot.
+/// Finds the file of a path that begins with a dot.
 fn relative_file(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     let path = relative(folder(paths.path(from)), path).filter(|_| path.starts_with('.'))?;
     file(paths, &path)
 }
 
-/// Whether a file is a test, an example or the like.
+/// Checks whether a file is a test, an example or the like.
 fn is_test(path: &str) -> bool {
     let is_side = |part: &str| {
         let name = part.trim_matches('_');
@@ -89,7 +89,7 @@ fn is_test(path: &str) -> bool {
     path.contains(".test.") || path.contains(".spec.") || path.split('/').any(is_side)
 }
 
-/// The file that a path without its ending names.
+/// Returns the file that a path without its ending names.
 fn file(paths: &Paths, path: &str) -> Option<u32> {
     let exact = |path: &str| paths.file(Family::EcmaScript, path);
     let with_end = |path: &str| ENDS.iter().find_map(|end| exact(&format!("{path}{end}")));
@@ -102,7 +102,7 @@ fn file(paths: &Paths, path: &str) -> Option<u32> {
     exact(path).or_else(compiled).or_else(|| with_end(path)).or_else(|| with_end(&join(path, "index")))
 }
 
-/// What an alias stands for: `@/a`, `~/a`, `#a`, `$lib/a`, `@lib/a`. Aliases name files of the repository, whatever they lead to.
+/// Expands an alias: `@/a`, `~/a`, `#a`, `$lib/a`, `@lib/a`. Aliases always name files of the repository.
 fn alias(path: &str) -> Option<String> {
     if let Some(rest) = ["@/", "~/", "#/", "#"].iter().find_map(|mark| path.strip_prefix(mark)) {
         return Some(rest.to_owned());
@@ -113,7 +113,7 @@ fn alias(path: &str) -> Option<String> {
     named.or_else(|| path.strip_prefix('$').filter(|rest| rest.starts_with("lib/"))).map(str::to_owned)
 }
 
-/// The file of an alias, or of a path from the folder of the package, such as `src/a`: the only one of this path in the innermost
+/// Finds the file of an alias, or of a path from the folder of the package, such as `src/a`: the only file with this path in the innermost
 /// folder around that is probably a package's and has any.
 fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     let alias = alias(path);
@@ -141,7 +141,7 @@ fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     }
 }
 
-/// Whether a folder around another one is probably that of a package: it has sources of its own, or stands where packages do.
+/// Checks whether a folder around another one is probably that of a package: it has sources of its own, or is where packages usually are.
 fn is_package(paths: &Paths, own: &str, around: &str) -> bool {
     let inside = own.strip_prefix(around).unwrap_or_default().trim_start_matches('/');
     let holder = name(folder(around));

@@ -41,7 +41,7 @@ impl Folders {
         for file in repository.files().iter().filter(is_go) {
             let Some(package) = file.interface.package.as_deref() else { continue };
             let known = packages.entry(folder(&file.path).to_owned()).or_default();
-            // A program can stand in the folder of a package, for a build of its own.
+            // The folder of a package can also contain a program, for a build of its own.
             if !package.ends_with("_test") && (known.is_empty() || known == "main") {
                 package.clone_into(known);
             }
@@ -57,7 +57,7 @@ impl Folders {
         Self { packages, modules }
     }
 
-    /// The folder that an import path names in a file of a folder.
+    /// Returns the folder that an import path names in a file of a folder.
     fn find(&self, from: &str, path: &str) -> Option<String> {
         let found = self.modules.iter().filter_map(|module| {
             let folder = module.folder(path).filter(|folder| self.packages.contains_key(folder))?;
@@ -71,7 +71,7 @@ fn module<'i>(interface: &'i Interface, import: &Import) -> &'i str {
     interface.arena.text(import.module)
 }
 
-/// The name of a package in the repository.
+/// Returns the name of a package in the repository.
 fn package(folder: &str, name: &str) -> String {
     format!("{folder}:{name}")
 }

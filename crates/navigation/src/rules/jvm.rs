@@ -27,7 +27,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// The longest beginning of a path that is a package, if what follows stands in it. Other paths lead out of the repository.
+/// Finds the longest beginning of a path that is a package, if the rest is found in it. Other paths lead out of the repository.
 fn modules<'p>(repository: &Repository, _: u32, path: &'p str) -> Vec<Located<'p>> {
     super::package_and_rest(repository, Family::Jvm, path).into_iter().collect()
 }

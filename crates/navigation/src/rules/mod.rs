@@ -1,4 +1,4 @@
-//! What differs from language to language when names are resolved: one file for each family of languages.
+//! The differences between languages when names are resolved: one file for each family of languages.
 //!
 //! To add a family: write `rules/<family>.rs` with one `Rules` constant, list it in [`ALL`] below and give it a variant of
 //! [`Family`]. Begin with `..DEFAULT`, which says: a file sees only its own names, no import leads anywhere, and every name that is
@@ -10,8 +10,8 @@
 //!    reference at all.
 //! 2. [`package`](Rules::package): the package whose names all its files see without import. A folder's path will do (Go).
 //! 3. The flags, whose meaning is written at each.
-//! 4. [`builtin_members`](Rules::builtin_members): names of members of the language's own types (`get`, `push`), which are never
-//!    taken for extensions of something of which nothing is known.
+//! 4. [`builtin_members`](Rules::builtin_members): names of members of the language's own types (`get`, `push`), which are never taken for
+//!    extensions of values with unknown types.
 //!
 //! The look-ups of [`Paths`](super::paths::Paths) (`file`, `folder`, `ending_with`, `nearest`) and
 //! [`Packages`](super::packages::Packages) serve these functions. Add cases to `cases/<language>.cases`.
@@ -50,7 +50,7 @@ pub(crate) enum Family {
     Ruby,
     Rust,
     Swift,
-    /// A language without rules of its own, in which each file stands alone.
+    /// A language without rules of its own: its files do not see each other.
     Other,
 }
 
@@ -62,13 +62,13 @@ pub(crate) struct Located<'p> {
 }
 
 impl Located<'_> {
-    /// A module that the whole path names.
+    /// Creates the result for a module that the whole path names.
     pub(crate) fn whole(module: Module) -> Self {
         Self { module, rest: Vec::new() }
     }
 }
 
-/// How bare names that are found nowhere are understood.
+/// The interpretation of bare names that are found nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FreeNames {
     /// They are builtins, because every other name has to be imported.
@@ -77,7 +77,7 @@ pub(crate) enum FreeNames {
     Unknown,
 }
 
-/// How several definitions of one type belong together.
+/// The way in which several definitions of one type belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merging {
     /// They do not.
@@ -88,7 +88,7 @@ pub(crate) enum Merging {
     InPackage,
 }
 
-/// Which definitions of a package a file sees.
+/// The definitions of a package that a file sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// All.
@@ -106,66 +106,67 @@ pub(crate) struct Rules {
     pub(crate) languages: &'static [&'static str],
     /// The modules that a path in an import of the file `from` names.
     pub(crate) modules: for<'p> fn(&Repository, from: u32, path: &'p str) -> Vec<Located<'p>>,
-    /// Whether a path that leads to no module may still name one of the repository, so that names from it are not known to be foreign.
+    /// Checks whether a path that leads to no module may still name one of the repository, so that names from it are not known to be
+    /// foreign.
     pub(crate) may_be_own: fn(&str) -> bool,
     /// A module inside a module: a file of a folder.
     pub(crate) submodule: fn(&Repository, Module, &str) -> Option<Module>,
     /// The package of a file, whose names all its files see; `None` if files see each other only by imports.
     pub(crate) package: fn(&SourceFile) -> Option<String>,
-    /// Whether the other files of its package see a symbol.
+    /// Checks whether the other files of its package see a symbol.
     pub(crate) in_package: fn(&SourceFile, &Symbol) -> bool,
-    /// Between the parts of a package's name.
+    /// Separates the parts of a package's name.
     pub(crate) separator: &'static str,
-    /// Whether the packages around a package are seen, too: `A` inside of `A.B`.
+    /// `true` if the packages around a package are seen, too: `A` inside of `A.B`.
     pub(crate) outer_packages: bool,
-    /// Whether a namespace that stands in a file has its whole name, also where the file belongs to another one: C#.
+    /// `true` if the name of a namespace in a file is complete, even in a file that belongs to another namespace: C#.
     pub(crate) namespaces_are_whole: bool,
-    /// Whether names that a package does not have are looked for in the package without a name: functions in PHP.
+    /// `true` if names that a package does not have are looked up in the package without a name: functions in PHP.
     pub(crate) root_package: bool,
-    /// Whether types are packages, too, so that their constants can be defined elsewhere: Ruby.
+    /// `true` if types are packages, too, so that their constants can be defined elsewhere: Ruby.
     pub(crate) types_are_packages: bool,
-    /// Whether members of the class and members of its instances are apart, and only those of the innermost class are seen by
-    /// their bare name: Ruby.
+    /// `true` if members of the class and members of its instances are separate, and only those of the innermost class are seen by their
+    /// bare name: Ruby.
     pub(crate) sides: bool,
-    /// Which definitions of a package a file sees.
+    /// The definitions of a package that a file sees.
     pub(crate) sight: Sight,
-    /// Whether members of a type are seen by their bare name from inside its methods.
+    /// `true` if members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
-    /// Whether they are at least seen in the body of the type itself, outside of its methods.
+    /// `true` if they are at least seen in the body of the type itself, outside of its methods.
     pub(crate) members_visible_in_body: bool,
     /// Languages of the family in which functions have names of their own, apart from those of variables.
     pub(crate) functions_apart: &'static [&'static str],
-    /// Whether a type is looked for where a type has to stand, whatever else has its name.
+    /// `true` if only types are found where a type is expected, whatever else has the name.
     pub(crate) types_apart: bool,
-    /// Whether a member that a value is not known to have may be an extension that the file sees.
+    /// `true` if a member that a value is not known to have may be an extension that the file sees.
     pub(crate) visible_extensions: bool,
-    /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
+    /// `true` if an import of all names that is passed on holds in all files: C#'s `global using`.
     pub(crate) global_stars: bool,
-    /// Whether other files can name a symbol of the file by import.
+    /// Checks whether other files can name a symbol of the file by import.
     pub(crate) exported: fn(&SourceFile, &Symbol) -> bool,
-    /// Whether an import of all names of the file binds this one.
+    /// Checks whether an import of all names of the file binds this one.
     pub(crate) in_star: fn(&Interface, &str) -> bool,
-    /// Whether one name of a file can be several things at once: a module or a type, and a value.
+    /// `true` if one name of a file can be several things at once: a module or a type, and a value.
     pub(crate) namespaces: bool,
-    /// Whether the names of macros are apart from all others, and uses of them are marked by `!` at the end.
+    /// `true` if names of macros are separate from all others, and uses of macros are marked by `!` at the end.
     pub(crate) macros_marked: bool,
-    /// Whether the names that a file imports can be imported from it.
+    /// `true` if the names that a file imports can be imported from it.
     pub(crate) imports_pass_on: bool,
-    /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
+    /// `true` if an import of all names passes them on to files that import this file: C's `#include`.
     pub(crate) stars_pass_on: bool,
     pub(crate) merging: Merging,
-    /// Whether functions can have members and make instances.
+    /// `true` if functions can have members and make instances.
     pub(crate) functions_are_types: bool,
     pub(crate) free_names: FreeNames,
-    /// Whether a name that nothing binds can be a module: a Rust crate.
+    /// `true` if a name that is not bound can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
-    /// Whether a name that nothing binds can be a package: the beginning of a name with its whole path.
+    /// `true` if a name that is not bound can be a package: the beginning of a name with its whole path.
     pub(crate) free_names_are_packages: bool,
-    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
+    /// `true` if a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
-    /// Whether a parameter is what a local name of its name says from where that begins, and before it what callers give: Python.
+    /// `true` if an assignment to a parameter binds a local name from there on, and the parameter is what callers pass before it: Python.
     pub(crate) parameters_reassigned: bool,
-    /// Whether members implement bases only in scopes that name the bases.
+    /// `true` if members implement bases only in scopes that name the bases.
     pub(crate) bases_by_scope: bool,
     /// Name of the member that makes an instance callable.
     pub(crate) call_member: Option<&'static str>,
@@ -175,8 +176,7 @@ pub(crate) struct Rules {
     pub(crate) content_members: &'static [&'static str],
     /// Members of foreign generic types that give something with the same content: `iter` of a list.
     pub(crate) same_members: &'static [&'static str],
-    /// Members that give the instance itself if its type has none of that name, because it was wrapped: `unwrap` of what a lock
-    /// gives.
+    /// Members that give the instance itself if its type does not define them, because the value is wrapped: `unwrap` of a lock's result.
     pub(crate) transparent_members: &'static [&'static str],
     /// Names of the types, declared inside of a type or where it implements something, that say what it contains.
     pub(crate) content_types: &'static [&'static str],
@@ -187,13 +187,13 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether a member's name says nothing, because the language's own types have one of that name.
+    /// Checks whether a member's name says nothing, because the language's own types have one of that name.
     pub(crate) fn is_builtin_member(&self, name: &str) -> bool {
         self.builtin_members.binary_search(&name).is_ok()
     }
 }
 
-/// What holds where a family says nothing else.
+/// The defaults for rules that a family does not set.
 pub(crate) const DEFAULT: Rules = Rules {
     family: Family::Other,
     languages: &[],
@@ -239,7 +239,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     builtin_members: &[],
 };
 
-/// The longest beginning of a path that is a package, with the names that follow. `None` if what follows does not stand in it.
+/// Returns the longest beginning of a path that is a package, with the names that follow; `None` if they are not in the package.
 fn package_and_rest<'p>(repository: &Repository, family: Family, path: &'p str) -> Option<Located<'p>> {
     let separator = of_family(family).separator;
     let packages = repository.packages();
@@ -268,12 +268,12 @@ const ALL: &[&Rules] = &[
     &swift::RULES,
 ];
 
-/// The rules of a language.
+/// Returns the rules of a language.
 pub(crate) fn of(language: &str) -> &'static Rules {
     ALL.iter().find(|rules| rules.languages.contains(&language)).unwrap_or(&&DEFAULT)
 }
 
-/// The rules of a family.
+/// Returns the rules of a family.
 pub(crate) fn of_family(family: Family) -> &'static Rules {
     ALL.iter().find(|rules| rules.family == family).unwrap_or(&&DEFAULT)
 }

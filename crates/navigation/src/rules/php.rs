@@ -16,7 +16,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// The namespace of a path; the separator alone is the global one.
+/// Finds the namespace of a path; the separator alone is the global one.
 fn modules<'p>(repository: &Repository, _: u32, path: &'p str) -> Vec<Located<'p>> {
     let found = repository.packages().find(Family::Php, path.trim_matches('\\'));
     found.map(|package| Located::whole(Module::Package(package))).into_iter().collect()

@@ -35,7 +35,7 @@ pub(super) const RULES: Rules = Rules {
 /// Endings of its files.
 pub(crate) const ENDS: &[&str] = &[".py", ".pyi", ".pyx"];
 
-/// The modules of an absolute or relative path. What is no file or folder at its end is left to be looked up as a member.
+/// Finds the modules of an absolute or relative path. Names at its end that are neither files nor folders are left as members.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     let paths = &repository.paths;
     let dots = path.bytes().take_while(|byte| *byte == b'.').count();
@@ -75,7 +75,7 @@ fn file(paths: &Paths, path: &str) -> Option<u32> {
     ENDS.iter().find_map(|end| paths.file(Family::Python, &format!("{path}{end}")))
 }
 
-/// The module that a path of names leads to from a folder.
+/// Follows a path of names from a folder to a module.
 fn along<'p>(paths: &Paths, base: &str, names: &[&'p str]) -> Option<Located<'p>> {
     let mut module = match init(paths, base) {
         Some(init) if !base.is_empty() => Some(Module::File(init)),
@@ -120,7 +120,8 @@ fn exported(_: &SourceFile, _: &Symbol) -> bool {
     true
 }
 
-/// `__all__`, whose names are listed as exports; without it, the names without an underscore before them.
+/// Checks whether an import of all names binds a name: those in `__all__`, which are listed as exports; without it, those that do not begin
+/// with an underscore.
 fn in_star(interface: &Interface, name: &str) -> bool {
     match interface.exports.is_empty() {
         true => !name.starts_with('_'),

@@ -22,7 +22,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// The file that `require` or `require_relative` names; the path of the latter begins with `./`.
+/// Finds the file that `require` or `require_relative` names; the path of the latter begins with `./`.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     let paths = &repository.paths;
     let with_end = |path: &str| match path.ends_with(".rb") {
@@ -30,7 +30,7 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
         false => format!("{path}.rb"),
     };
     if path.starts_with("::") {
-        // A module that is included everywhere, which is no file.
+        // A module that is included everywhere: it is not a file.
         return Vec::new();
     }
     let found = match path.strip_prefix("./") {

@@ -51,14 +51,14 @@ pub(super) const RULES: Rules = Rules {
 /// Most modules in one another.
 const MODULES_MAX: usize = 64;
 
-/// The crates of the repository, and which module declares which file.
+/// The crates of the repository, and the module that declares each file.
 #[derive(Debug, Default)]
 pub(crate) struct Crates {
     /// The root of each crate that others can use, by its name.
     libraries: HashMap<String, u32>,
     /// The file that declares each file as its module.
     parents: HashMap<u32, u32>,
-    /// The files that define a macro of each name, with the root of their crate, in which it is seen from everywhere behind it.
+    /// The files that define a macro of each name, with the root of their crate, in which all code after the definition sees it.
     macros: HashMap<String, Vec<(u32, u32)>>,
 }
 
@@ -114,7 +114,7 @@ impl Crates {
         crates
     }
 
-    /// The file whose module a file is: the one that declares it, or the usual one, because a macro may declare it.
+    /// Returns the file whose module a file is: the one that declares it, or the usual one, because a macro may declare it.
     fn parent(&self, paths: &Paths, file: u32) -> Option<u32> {
         if let Some(parent) = self.parents.get(&file) {
             return Some(*parent);
@@ -124,12 +124,12 @@ impl Crates {
             return None;
         }
         let own = if name(path) == "mod.rs" { folder(folder(path)) } else { folder(path) };
-        // Files beside a crate's root that nothing declares are crates of their own; so are tests, examples and the like.
+        // Undeclared files beside a crate's root are crates of their own; so are tests, examples and the like.
         let usual = ["mod.rs", "main.rs"].iter().map(|file| join(own, file));
         usual.filter_map(|path| paths.file(Family::Rust, &path)).find(|parent| *parent != file)
     }
 
-    /// The root of the crate of a file.
+    /// Returns the root of the crate of a file.
     fn root(&self, paths: &Paths, file: u32) -> u32 {
         let mut root = file;
         for _ in 0..MODULES_MAX {
@@ -142,7 +142,7 @@ impl Crates {
     }
 }
 
-/// The root of the library that a manifest describes.
+/// Returns the root of the library that a manifest describes.
 fn library(paths: &Paths, manifest: &str, interface: &Interface) -> Option<u32> {
     let arena = &interface.arena;
     let own = interface.imports.iter().find(|row| row.local.is_some_and(|local| arena.text(local) == "lib"));
@@ -150,7 +150,7 @@ fn library(paths: &Paths, manifest: &str, interface: &Interface) -> Option<u32> 
     paths.file(Family::Rust, &relative(folder(manifest), path)?)
 }
 
-/// The file of a module that a file declares: below its own folder of modules, or beside it if it is the root of a crate.
+/// Returns the file of a module that a file declares: below its own folder of modules, or beside it if it is the root of a crate.
 fn declared(paths: &Paths, file: u32, path: &str) -> Option<u32> {
     let own = paths.path(file);
     let beside = folder(own);
@@ -200,7 +200,7 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
     located.into_iter().collect()
 }
 
-/// A module that no file declares, because a macro does.
+/// Finds a module that no file declares, because a macro does.
 fn submodule(repository: &Repository, module: Module, inner: &str) -> Option<Module> {
     match module {
         Module::File(file) => {
@@ -210,7 +210,7 @@ fn submodule(repository: &Repository, module: Module, inner: &str) -> Option<Mod
     }
 }
 
-/// Whether a file has something of this name at its top: a module, a type, or what it imports from elsewhere.
+/// Checks whether a file has something of this name at its top: a module, a type, or an import from elsewhere.
 fn is_bound(repository: &Repository, file: u32, name: &str) -> bool {
     let Some((half, index)) = repository.interface(file) else { return false };
     let mut imports = index.imports(half, 0, name).filter_map(|import| half.imports.get(import as usize));

@@ -1,4 +1,4 @@
-//! Where the symbols of a SCIP file are defined.
+//! Places at which the symbols of a SCIP file are defined.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -16,8 +16,7 @@ const PLACES_MAX: usize = 8;
 /// The end of a list.
 const END: u32 = u32::MAX;
 
-/// Where the symbols of a SCIP file are defined that other documents can see. A definition takes 36 bytes, and symbols' texts
-/// are not kept.
+/// The definitions of a SCIP file that other documents can see. A definition takes 36 bytes, and symbols' texts are not kept.
 #[derive(Debug, Default)]
 pub struct Definitions {
     /// Hashes of symbols under a key of this process, with their first rows.
@@ -39,7 +38,7 @@ struct DefinitionRow {
 pub struct Definition<'d> {
     /// The path of its document.
     pub path: &'d str,
-    /// Where its name stands; `None` if the text is not known that the document was made of.
+    /// The place of its name; `None` if the text that the document was made of is not known.
     pub place: Option<Place>,
 }
 
@@ -68,7 +67,7 @@ impl Definitions {
         if self.rows.len() + defined.len() > max {
             return Err(TooManyDefinitions);
         }
-        // The sort makes the conversion of places one walk over the text.
+        // Sorting lets one walk over the text convert all places.
         defined.sort_by_key(|one| one.range);
         let number = u32::try_from(self.paths.len()).map_err(|_| TooManyDefinitions)?;
         self.paths.push(path.to_owned());
@@ -93,14 +92,14 @@ impl Definitions {
         self.rows.push(DefinitionRow { path, place, next: END });
     }
 
-    /// The rows of a list, from its first one on.
+    /// Iterates over the rows of a list, from its first one on.
     fn list(&self, first: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(first), |row| {
             self.rows.get(*row as usize).map(|row| row.next).filter(|next| *next != END)
         })
     }
 
-    /// The definitions of a symbol, in the order of the documents; the first ones if there are many.
+    /// Returns the definitions of a symbol, in the order of the documents; the first ones if there are many.
     pub fn of(&self, symbol: &str) -> impl Iterator<Item = Definition<'_>> {
         let first = self.first.get(&self.hasher.hash_one(symbol)).copied();
         first.into_iter().flat_map(|first| self.list(first)).filter_map(|row| {

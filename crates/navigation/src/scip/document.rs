@@ -1,60 +1,60 @@
-//! A document of a SCIP file: what one source file defines and uses.
+//! A document of a SCIP file: the definitions and uses in one source file.
 
 use super::error::{Error, Problem};
 use super::limits::Limits;
 use super::range::{PositionEncoding, Range, RangeNumbers};
 use super::wire::Message;
 
-/// What a SCIP file says of a source file.
+/// The content of a SCIP file about one source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document<'a> {
     /// Path relative to the root of the index, with `/`.
     pub path: &'a str,
     /// The language, as the indexer calls it.
     pub language: &'a str,
-    /// What its ranges count.
+    /// The unit of columns in its ranges.
     pub encoding: PositionEncoding,
     /// The text of the file, if the indexer included it.
     pub text: &'a str,
-    /// Where symbols are defined and used. Occurrences without a symbol, which only colour the text, are left out.
+    /// Definitions and uses of symbols. Occurrences without a symbol, which only colour the text, are omitted.
     pub occurrences: Vec<Occurrence<'a>>,
-    /// What is known of the symbols that it defines.
+    /// Information about the symbols that it defines.
     pub symbols: Vec<SymbolInformation<'a>>,
 }
 
 /// A definition or a use of a symbol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrence<'a> {
-    /// Where it stands.
+    /// The place of the name.
     pub range: Range,
-    /// The symbol; see [`Symbol`](super::Symbol) for what its text says. Never empty.
+    /// The symbol; see [`Symbol`](super::Symbol) for the grammar of its text. Never empty.
     pub symbol: &'a str,
-    /// What is done with it.
+    /// The roles of the symbol here.
     pub roles: Roles,
-    /// Of a definition, all of it and not only the name.
+    /// The whole definition, not only its name, if this is a definition.
     pub enclosing_range: Option<Range>,
 }
 
-/// What is done with a symbol: a set of bits.
+/// The roles of a symbol at an occurrence: a set of bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Roles(pub u32);
 
-/// What is known of a symbol.
+/// Information about a symbol.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolInformation<'a> {
     /// The symbol.
     pub symbol: &'a str,
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
     /// Its name, as people write it.
     pub display_name: &'a str,
-    /// Of a local symbol, the one that it is in.
+    /// The symbol around a local symbol.
     pub enclosing_symbol: &'a str,
-    /// How it relates to others.
+    /// Its relationships to other symbols.
     pub relationships: Vec<Relationship<'a>>,
 }
 
-/// How a symbol relates to another one.
+/// A relationship of a symbol to another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Relationship<'a> {
     /// The other symbol.
@@ -69,7 +69,7 @@ pub struct Relationship<'a> {
     pub is_definition: bool,
 }
 
-/// What a symbol is: a number that SCIP defines.
+/// The kind of a symbol: a number that SCIP defines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SymbolKind(pub u32);
 
@@ -89,13 +89,13 @@ impl Roles {
     /// It is announced here, and defined elsewhere.
     pub const FORWARD_DEFINITION: Self = Self(64);
 
-    /// Whether all of `roles` are among these.
+    /// Checks whether all of `roles` are among these.
     #[must_use]
     pub const fn contains(self, roles: Self) -> bool {
         self.0 & roles.0 == roles.0
     }
 
-    /// These and those.
+    /// Returns these roles and `roles` together.
     #[must_use]
     pub const fn with(self, roles: Self) -> Self {
         Self(self.0 | roles.0)
@@ -159,7 +159,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The path of the document that the message is, without reading the rest.
+    /// Returns the path of the document in the message, without reading the rest.
     pub(super) fn path_of(mut message: Message<'a>, limits: &Limits) -> Result<&'a str, Error> {
         let (offset, mut path) = (message.offset(), "");
         while let Some((field, value)) = message.next_field()? {
@@ -208,12 +208,12 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Refuses what is beyond a limit.
+/// Returns an error if a limit is exceeded.
 const fn check(exceeded: bool, what: &'static str, max: u64, at: Message<'_>) -> Result<(), Error> {
     if exceeded { Err(at.error(Problem::Limit { what, max })) } else { Ok(()) }
 }
 
-/// Whether a path is relative to a root that it does not leave, and has one spelling only.
+/// Checks whether a path is relative to a root that it does not leave, and has one spelling only.
 pub(super) fn is_canonical(path: &str) -> bool {
     path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }

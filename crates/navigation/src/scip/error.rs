@@ -1,11 +1,11 @@
-//! Why a SCIP file is refused, and where it is wrong.
+//! Errors of SCIP files, with their positions.
 
 use std::{fmt, io};
 
-/// A SCIP file that is refused.
+/// The error of a SCIP file that is refused.
 #[derive(Debug)]
 pub struct Error {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
     /// The byte of the file at which it was noticed.
     pub offset: u64,
@@ -13,7 +13,7 @@ pub struct Error {
     pub document: Option<String>,
 }
 
-/// What is wrong with a SCIP file.
+/// A problem with a SCIP file.
 #[derive(Debug)]
 pub enum Problem {
     /// The file cannot be read.
@@ -32,7 +32,7 @@ pub enum Problem {
     FieldType(&'static str),
     /// Something is larger, longer or more than its limit.
     Limit {
-        /// What the limit is of.
+        /// The thing that is limited.
         what: &'static str,
         /// The limit.
         max: u64,
@@ -51,7 +51,7 @@ pub enum Problem {
     Range,
     /// A position encoding that SCIP does not define.
     PositionEncoding,
-    /// An information about a symbol, or a relationship to one, does not name it.
+    /// Information about a symbol, or a relationship to one, does not name the symbol.
     SymbolMissing,
 }
 
@@ -102,7 +102,7 @@ impl std::error::Error for Error {
 }
 
 impl Error {
-    /// A problem at this byte.
+    /// Creates the error for a problem at this byte.
     pub(super) const fn new(problem: Problem, offset: u64) -> Self {
         Self { problem, offset, document: None }
     }

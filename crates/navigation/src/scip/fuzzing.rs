@@ -7,7 +7,7 @@ use super::{Definitions, GivenDocument, Limits, Reader, Symbol, Writer};
 /// A source file that documents are compared with.
 const TEXT: &str = "def größe(a):\n    '🙂'; return a.b()\n\nclass C:\n    b = größe\n";
 
-/// Seeds: files of real indexers, one with each form of a range, and an empty one.
+/// Returns seeds: files of real indexers, one with each form of a range, and an empty one.
 #[must_use]
 pub fn scip_seeds() -> Vec<Vec<u8>> {
     let document = b"\x12\x3a\x0a\x04a.py\x12\x10\x0a\x03\x00\x04\x08\x12\x07local 1\x18\x01\
@@ -21,11 +21,11 @@ pub fn scip_seeds() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads a file. What is read can be written and is read as the same; its places are those of the text; symbols are printed so that
-/// they parse to the same; stored documents are read as they were.
+/// Reads a file, and checks that everything in it can be written and read back unchanged, that places lie in the text, that printed symbols
+/// parse to the same symbols, and that stored documents decode to what was encoded.
 ///
 /// # Panics
-/// If one of these is not so.
+/// If one of these checks fails.
 #[expect(clippy::unwrap_used, clippy::expect_used, reason = "panics report failures of the target")]
 pub fn fuzz_scip(data: &[u8]) {
     let limits = Limits { document_bytes: 1 << 20, occurrences: 20_000, ..Limits::default() };

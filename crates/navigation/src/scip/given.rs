@@ -1,4 +1,4 @@
-//! What a SCIP document says of a file, in the form in which it is stored: places in characters, and definitions by place.
+//! The content of a SCIP document in the form in which it is stored: places in characters, and definitions by place.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::plausibility::ImportedNames;
 use super::range::PositionEncoding;
 use super::symbol::{Descriptor, DescriptorKind, Symbol};
 
-/// What a SCIP document says of a file. It holds for the text that the document was made of.
+/// The stored content of a SCIP document. It holds for the text that the document was made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenDocument {
     paths: Vec<String>,
@@ -29,14 +29,14 @@ struct GivenSymbol {
     implements: Vec<u32>,
 }
 
-/// What is said of one name in the file.
+/// An occurrence of one name in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GivenOccurrence<'d> {
-    /// Where it stands.
+    /// The place of the name.
     pub place: Place,
-    /// What is done with it.
+    /// The roles of the symbol here.
     pub roles: Roles,
-    /// What it refers to; `None` if that is a local name or outside of the index.
+    /// The target; `None` if it is a local name or outside of the index.
     pub symbol: Option<GivenTarget<'d>>,
 }
 
@@ -48,12 +48,12 @@ pub struct GivenTarget<'d> {
     symbol: &'d GivenSymbol,
 }
 
-/// The number that stands for a symbol that is local or outside.
+/// The number of every symbol that is local or outside of the index.
 const ELSEWHERE: u32 = 0;
 
 impl GivenDocument {
-    /// What a document says of a file with this text. Occurrences at places that the text does not have, or that have something
-    /// else there, are left out.
+    /// Converts a document for a file with this text. Occurrences at places that the text does not have, or that have something else there,
+    /// are omitted.
     #[must_use]
     pub fn new(
         document: &Document<'_>,
@@ -100,13 +100,13 @@ impl GivenDocument {
         builder.given
     }
 
-    /// Its bytes.
+    /// Encodes it to bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).unwrap_or_default()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote. Other bytes may be read as well, and say something else.
+    /// Reads the bytes that [`encode`](Self::encode) wrote. Other bytes may decode as well, to other content.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
@@ -117,7 +117,7 @@ impl GivenDocument {
         self.symbols.get(number).map(|symbol| GivenTarget { document: self, number, symbol })
     }
 
-    /// What it says, sorted by place. Several symbols may be at one place.
+    /// Iterates over its occurrences, sorted by place. Several symbols may be at one place.
     pub fn occurrences(&self) -> impl Iterator<Item = GivenOccurrence<'_>> {
         let mut line = 0u32;
         self.occurrences.iter().map(move |(down, column, roles, symbol)| {
@@ -129,13 +129,13 @@ impl GivenDocument {
 }
 
 impl<'d> GivenTarget<'d> {
-    /// Its number in the document.
+    /// Returns its number in the document.
     #[must_use]
     pub const fn number(self) -> usize {
         self.number
     }
 
-    /// Where it is defined: the paths of documents, each with the place of the name if that is known.
+    /// Returns the places of its definitions: the paths of documents, each with the place of the name if that is known.
     pub fn definitions(self) -> impl Iterator<Item = (&'d str, Option<Place>)> {
         self.symbol.definitions.iter().filter_map(move |(path, line, column)| {
             let path = self.document.paths.get(*path as usize)?;
@@ -143,13 +143,13 @@ impl<'d> GivenTarget<'d> {
         })
     }
 
-    /// Its names without those of packages and modules, the outermost first; empty for a package or a module.
+    /// Returns its names without those of packages and modules, the outermost first; empty for a package or a module.
     #[must_use]
     pub fn names(self) -> &'d [String] {
         &self.symbol.names
     }
 
-    /// What it implements or overrides.
+    /// Returns the symbols that it implements or overrides.
     pub fn implements(self) -> impl Iterator<Item = Self> {
         let document = self.document;
         self.symbol.implements.iter().filter_map(move |number| document.target(*number))
@@ -165,7 +165,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// The number of a symbol that the index defines; that of elsewhere for all others.
+    /// Returns the number of a symbol that the index defines; `ELSEWHERE` for all others.
     fn symbol(&mut self, symbol: &'a str) -> u32 {
         if Symbol::is_local(symbol) {
             return ELSEWHERE;
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The names of a symbol without those of packages and modules, the outermost first.
+/// Returns the names of a symbol without those of packages and modules, the outermost first.
 pub(super) fn names(symbol: &str) -> Vec<String> {
     let Ok(Symbol::Global { descriptors, .. }) = Symbol::parse(symbol) else { return Vec::new() };
     // scip-python and scip-typescript describe modules by meta descriptors.

@@ -1,11 +1,11 @@
-//! How much of a SCIP file is read before it is refused.
+//! Limits of a SCIP file, beyond which it is refused.
 
-/// What a SCIP file may have at most.
+/// The most that a SCIP file may contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of a document; one at a time is in memory.
+    /// Bytes of a document; only one document at a time is in memory.
     pub document_bytes: u64,
     /// Documents of the file.
     pub documents: u64,
@@ -24,7 +24,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Several times what indexers make of the largest repositories.
+    /// Allows several times what indexers make of the largest repositories.
     fn default() -> Self {
         Self {
             file_bytes: 2 << 30,

@@ -6,12 +6,12 @@ use super::metadata::Metadata;
 use super::range::{Position, PositionEncoding};
 use crate::is_in_identifier;
 
-/// Indexers whose documents may not say what they count, and that count units of UTF-16, as the languages do in which they
-/// are written. All others of that kind count bytes.
+/// Indexers whose documents may lack a position encoding, and that count units of UTF-16, as the languages do in which they are written.
+/// Documents of all other indexers without an encoding count bytes.
 const UTF16_TOOLS: [&str; 5] = ["scip-typescript", "scip-python", "scip-java", "scip-dotnet", "scip-dart"];
 
 impl PositionEncoding {
-    /// What a document counts that does not say it, judged by the tool that made it.
+    /// Returns this encoding; if it is unspecified, the one that the document's tool uses.
     #[must_use]
     pub fn or_of_tool(self, metadata: &Metadata) -> Self {
         match self {
@@ -21,7 +21,7 @@ impl PositionEncoding {
         }
     }
 
-    /// How many units a character takes.
+    /// Returns the number of units that a character takes.
     const fn units(self, character: char) -> u32 {
         match self {
             Self::Utf8 | Self::Unspecified => character.len_utf8() as u32,
@@ -36,20 +36,20 @@ impl PositionEncoding {
 pub struct Lines<'a> {
     text: &'a str,
     encoding: PositionEncoding,
-    /// Where the last conversion ended: a byte of the text, and its place.
+    /// The end of the last conversion: a byte of the text, and its place.
     at: usize,
     position: Position,
     column: u32,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a text, in which a document counts `encoding`.
+    /// Reads the lines of a text, in which a document counts `encoding`.
     #[must_use]
     pub const fn new(text: &'a str, encoding: PositionEncoding) -> Self {
         Self { text, encoding, at: 0, position: Position { line: 0, character: 0 }, column: 0 }
     }
 
-    /// The place of a position; `None` if the text has no such line, or the line has no such column.
+    /// Converts a position to a place; `None` if the text has no such line, or the line has no such column.
     pub fn place(&mut self, position: Position) -> Option<Place> {
         if position < self.position {
             *self = Self::new(self.text, self.encoding);
@@ -70,7 +70,7 @@ impl<'a> Lines<'a> {
         (self.position == position).then_some(Place { line: position.line + 1, column: self.column + 1 })
     }
 
-    /// The identifier that begins at the last place, if one does, and how many units long it is.
+    /// Returns the identifier that begins at the last place, if there is one, and its length in units.
     #[must_use]
     pub fn identifier(&self) -> Option<(&'a str, u32)> {
         let rest = self.rest();
@@ -79,7 +79,7 @@ impl<'a> Lines<'a> {
         begins.then(|| (&rest[..end], rest[..end].chars().map(|c| self.encoding.units(c)).sum()))
     }
 
-    /// The rest of the text from the last place on.
+    /// Returns the rest of the text from the last place on.
     #[must_use]
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]

@@ -1,4 +1,4 @@
-//! What a SCIP file says of itself.
+//! The metadata of a SCIP file.
 
 use super::error::Error;
 use super::wire::Message;
@@ -6,14 +6,14 @@ use super::wire::Message;
 /// Bytes of a tool's name, and of each other text here.
 const TEXT_BYTES_MAX: u64 = 4 << 10;
 
-/// What a SCIP file says of itself.
+/// The metadata of a SCIP file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Name of the indexer.
     pub tool: String,
     /// Version of the indexer.
     pub tool_version: String,
-    /// URI of the directory in which the indexer ran. It is a directory of another machine, so it says nothing here.
+    /// URI of the directory in which the indexer ran. It is a directory of another machine, so it is not used.
     pub project_root: String,
 }
 

@@ -1,9 +1,9 @@
-//! Reads and writes SCIP, the files in which compilers' indexers say where each name is defined and used.
+//! Reads and writes SCIP, the format in which compilers' indexers say where each name is defined and used.
 //!
-//! The protobuf reader is our own. A SCIP file of a large repository has hundreds of megabytes and comes from outside: it must
-//! be read one document at a time, with every count bounded before memory is taken for it. Generated protobuf code wants the
-//! whole message in memory and bounds nothing; the part of the wire format that SCIP uses is smaller than what such a library
-//! would need around it.
+//! The protobuf reader is our own. A SCIP file of a large repository has hundreds of megabytes and comes from outside: it must be read one
+//! document at a time, with every count bounded before memory is allocated for it. Generated protobuf code wants the whole message in
+//! memory and bounds nothing; the part of the wire format that SCIP uses is smaller than the code that would be needed around such a
+//! library.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

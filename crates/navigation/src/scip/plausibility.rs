@@ -1,4 +1,4 @@
-//! Whether a SCIP document was made of a text, and which of its occurrences can be true: names must stand where it says.
+//! Checks whether a SCIP document was made of a text, and which of its occurrences can be true: the names must be at their places.
 
 use std::collections::HashSet;
 
@@ -9,17 +9,17 @@ use super::range::PositionEncoding;
 use super::symbol::Symbol;
 use crate::is_in_identifier;
 
-/// How many of the names that are compared must be there, as a fraction: indexers place some definitions elsewhere, such as
-/// members that a macro or a decorator makes.
+/// The fraction of the compared names that must be at their places: indexers place some definitions elsewhere, such as members that a macro
+/// or a decorator makes.
 const FITTING: (usize, usize) = (9, 10);
-/// How many uses of a document that defines nothing must be written as what they refer to. Imports under another name are not.
+/// The fraction of uses in a document without definitions that must be written like their targets. Renamed imports are not.
 const FITTING_USES: (usize, usize) = (1, 2);
-/// Words that begin lines which give names of other files other names.
+/// Words that begin lines which may rename names of other files.
 const IMPORTING: [&str; 9] =
     ["import", "from", "export", "use", "using", "require", "include", "typealias", "type"];
 
 impl Document<'_> {
-    /// Whether the document can have been made of a text. An index says neither its commit nor hashes of its files; but names
+    /// Checks whether the document can have been made of a text. An index contains neither its commit nor hashes of its files; but names
     /// move when a text is edited.
     #[must_use]
     pub fn fits(&self, encoding: PositionEncoding, text: &str) -> bool {
@@ -33,7 +33,7 @@ impl Document<'_> {
         for one in occurrences {
             let is_there = lines.place(one.range.start).is_some();
             if !is_there && one.range.start.line > 0 {
-                // A file of another number of lines, or with another line.
+                // A file with another number of lines, or with another line.
                 return false;
             }
             if Symbol::is_local(one.symbol) {
@@ -51,7 +51,7 @@ impl Document<'_> {
     }
 }
 
-/// The identifiers that a text binds by importing something, perhaps under another name than it has.
+/// The identifiers that a text binds by importing something, perhaps under another name than the original.
 pub(super) struct ImportedNames<'t>(HashSet<&'t str>);
 
 impl<'t> ImportedNames<'t> {
@@ -68,8 +68,8 @@ impl<'t> ImportedNames<'t> {
         Self(names)
     }
 
-    /// Whether an occurrence at the last place of `lines` can be true: there is a name of its symbol, or it covers an identifier
-    /// that an import may have given it. What an older state of the text had at a place mostly cannot.
+    /// Checks whether an occurrence at the last place of `lines` can be true: there is a name of its symbol, or it covers an identifier
+    /// that an import may have given it. Occurrences from an older state of the text mostly fail this.
     pub(super) fn allow(&self, one: &Occurrence<'_>, lines: &Lines<'t>) -> bool {
         let named = names(one.symbol);
         let Some(units) = units(one).filter(|_| named.last().is_some_and(|name| is_identifier(name))) else {
@@ -81,7 +81,7 @@ impl<'t> ImportedNames<'t> {
     }
 }
 
-/// How much of its line an occurrence covers; `None` if it says nothing of that.
+/// Returns the number of units of its line that an occurrence covers; `None` if it does not say that.
 fn units(one: &Occurrence<'_>) -> Option<u32> {
     let (start, end) = (one.range.start, one.range.end);
     (start.line == end.line && end.character > start.character).then(|| end.character - start.character)
@@ -91,7 +91,7 @@ fn is_identifier(name: &str) -> bool {
     name.chars().all(is_in_identifier)
 }
 
-/// How many names are where they should be.
+/// Counts the names that are at their places.
 #[derive(Default)]
 struct Count {
     fitting: usize,

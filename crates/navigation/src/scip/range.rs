@@ -12,19 +12,19 @@ pub struct Position {
     pub character: u32,
 }
 
-/// From one place up to another, which is not before it.
+/// The text from one place up to another, which is not before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
-    /// Where it begins.
+    /// The place at which it begins.
     pub start: Position,
-    /// Where it ends; what stands there is not in it.
+    /// The place before which it ends.
     pub end: Position,
 }
 
-/// What a document counts on a line.
+/// The unit that a document counts on a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PositionEncoding {
-    /// It does not say.
+    /// The document does not say.
     #[default]
     Unspecified,
     /// Bytes of UTF-8.
@@ -80,7 +80,7 @@ impl RangeNumbers {
         Ok(())
     }
 
-    /// The range; `None` if there was no number.
+    /// Returns the range; `None` if there was no number.
     pub(super) fn finish(self, offset: u64) -> Result<Option<Range>, Error> {
         let [first, second, third, fourth] = self.numbers;
         match self.count {
@@ -92,7 +92,7 @@ impl RangeNumbers {
     }
 }
 
-/// A number of SCIP's type `int32`, which may not be negative here: a negative one has ten bytes and a high value.
+/// Converts a number of SCIP's type `int32`, which may not be negative here: a negative one has ten bytes and a high value.
 fn coordinate(number: u64, offset: u64) -> Result<u32, Error> {
     match u32::try_from(number) {
         Ok(number) if i32::try_from(number).is_ok() => Ok(number),
@@ -124,7 +124,7 @@ impl Range {
         }
     }
 
-    /// Whether a place is in it or at its end.
+    /// Checks whether a place is in it or at its end.
     #[must_use]
     pub fn contains(self, position: Position) -> bool {
         self.start <= position && position <= self.end

@@ -11,16 +11,16 @@ use super::limits::Limits;
 use super::metadata::Metadata;
 use super::wire::{self, Message, Tag};
 
-/// What is read from the source at once.
+/// The number of bytes read from the source at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// A SCIP file that is being read. Only one document at a time is in memory.
 ///
-/// After an error nothing more may be read: what came before it is not to be used either, since a broken file is refused whole.
+/// After an error nothing more may be read, and the documents before it must not be used: a broken file is refused as a whole.
 pub struct Reader<R> {
     source: BufReader<R>,
     limits: Limits,
-    /// Where the next byte is in the file.
+    /// The position of the next byte in the file.
     offset: u64,
     metadata: Metadata,
     /// The bytes of the current document.
@@ -36,7 +36,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// If there is none, or it is broken.
+    /// If the metadata is missing or broken.
     pub fn new(source: R, limits: Limits) -> Result<Self, Error> {
         let mut reader = Self {
             source: BufReader::with_capacity(BUFFER_BYTES, source),
@@ -61,13 +61,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What the file says of itself.
+    /// Returns the metadata of the file.
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The next document; `None` at the end of the file. Of documents with the same path, only the first counts: an indexer that reads
-    /// several configurations of a project (scip-typescript) writes one for each.
+    /// Reads the next document; `None` at the end of the file. Of documents with the same path, only the first counts: an indexer that
+    /// reads several configurations of a project (scip-typescript) writes one for each.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<R: Read> Reader<R> {
                     if self.paths.insert(self.hasher.hash_one(path)) {
                         break start;
                     }
-                    // A document that is left out must be sound as well.
+                    // A skipped document must be sound as well.
                     Document::parse(Message::new(&self.document, start), &self.limits)?;
                 }
                 (2, _) => return Err(self.error(Problem::FieldType("document"))),
@@ -93,7 +93,7 @@ impl<R: Read> Reader<R> {
         Document::parse(Message::new(&self.document, start), &self.limits).map(Some)
     }
 
-    /// Reads the next document into memory; says where it begins.
+    /// Reads the next document into memory; returns the offset at which it begins.
     fn read_document(&mut self) -> Result<u64, Error> {
         self.documents += 1;
         if self.documents > self.limits.documents {
@@ -102,7 +102,7 @@ impl<R: Read> Reader<R> {
         self.message("document")
     }
 
-    /// Reads a message that is small enough into memory; says where it begins.
+    /// Reads a message that is small enough into memory; returns the offset at which it begins.
     fn message(&mut self, what: &'static str) -> Result<u64, Error> {
         let length = self.varint()?.ok_or_else(|| self.error(Problem::Truncated))?;
         if length > self.limits.document_bytes {
@@ -111,7 +111,7 @@ impl<R: Read> Reader<R> {
         }
         let start = self.offset;
         self.document.clear();
-        // Memory grows with the bytes that arrive, not with the length that is promised.
+        // Memory grows with the bytes that arrive, not with the length that is announced.
         while (self.document.len() as u64) < length {
             let missing = length - self.document.len() as u64;
             let chunk = self.buffer()?;
@@ -146,13 +146,13 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The next field's tag; `None` at the end of the file.
+    /// Reads the next field's tag; `None` at the end of the file.
     fn tag(&mut self) -> Result<Option<Tag>, Error> {
         let start = self.offset;
         self.varint()?.map(|number| wire::tag(number, start)).transpose()
     }
 
-    /// The next number; `None` at the end of the file.
+    /// Reads the next number; `None` at the end of the file.
     fn varint(&mut self) -> Result<Option<u64>, Error> {
         let mut number = 0;
         for at in 0.. {
@@ -168,10 +168,10 @@ impl<R: Read> Reader<R> {
         Ok(Some(number))
     }
 
-    /// Bytes that are read and not consumed; empty only at the end of the file.
+    /// Returns bytes that are read and not consumed; empty only at the end of the file.
     fn buffer(&mut self) -> Result<&[u8], Error> {
         let offset = self.offset;
-        // The first call reads; the second returns the same bytes, to which the borrow checker lets us refer outside of the loop.
+        // The first call reads; the second one returns the same bytes, which the borrow checker lets us borrow outside of the loop.
         loop {
             match self.source.fill_buf() {
                 Ok(_) => break,

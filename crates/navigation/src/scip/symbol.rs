@@ -1,8 +1,8 @@
-//! The text by which SCIP names a symbol, taken apart and put together.
+//! The text by which SCIP names a symbol, parsed and printed.
 //!
-//! `<scheme> <manager> <package> <version> <descriptors>`, or `local <id>` for what only its document can see. A space inside
-//! one of the first four is doubled, `.` stands for an empty one; a descriptor ends in a character that says what it is, and a
-//! name with other characters than those of simple identifiers stands between backticks.
+//! `<scheme> <manager> <package> <version> <descriptors>`, or `local <id>` for what only its document can see. A space inside one of the
+//! first four is doubled, and `.` represents an empty one. A descriptor ends in a character that denotes its kind, and a name with other
+//! characters than those of simple identifiers is written between backticks.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Symbol {
         package: String,
         /// The version of the package.
         version: String,
-        /// From the outermost namespace to the symbol.
+        /// The descriptors from the outermost namespace to the symbol.
         descriptors: Vec<Descriptor>,
     },
 }
@@ -31,13 +31,13 @@ pub enum Symbol {
 pub struct Descriptor {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: DescriptorKind,
-    /// Of a method, what tells it from others of its name.
+    /// Distinguishes a method from others of its name.
     pub disambiguator: String,
 }
 
-/// What a descriptor describes.
+/// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DescriptorKind {
     /// `name/`
@@ -58,16 +58,16 @@ pub enum DescriptorKind {
     Macro,
 }
 
-/// Why a text names no symbol.
+/// The reason why a text does not name a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolError {
     /// It ends too early.
     End,
     /// The id of a local symbol is not a simple identifier.
     LocalId,
-    /// A name has a character that must stand between backticks, or is empty.
+    /// A name is empty, or has a character that is allowed only between backticks.
     Name,
-    /// A descriptor does not end as one does.
+    /// A descriptor does not end in a character that denotes a kind.
     Suffix,
 }
 
@@ -93,7 +93,7 @@ fn is_simple_text(text: &str) -> bool {
 }
 
 impl Symbol {
-    /// Takes a text apart.
+    /// Parses a text.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Symbol {
         Ok(Self::Global { scheme, manager, package, version, descriptors })
     }
 
-    /// Whether a symbol is one that only its document can see.
+    /// Checks whether a symbol is one that only its document can see.
     #[must_use]
     pub fn is_local(text: &str) -> bool {
         text.starts_with("local ")
@@ -132,12 +132,12 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// A field up to a single space.
+    /// Reads a field up to a single space.
     fn field(&mut self) -> Result<String, SymbolError> {
         self.escaped(' ')
     }
 
-    /// A text up to a delimiter, which is doubled where it belongs to the text.
+    /// Reads a text up to a delimiter, which is doubled where it belongs to the text.
     fn escaped(&mut self, delimiter: char) -> Result<String, SymbolError> {
         let mut text = String::new();
         loop {
@@ -206,7 +206,7 @@ impl Parser<'_> {
 }
 
 impl Descriptor {
-    /// A descriptor without a disambiguator.
+    /// Creates a descriptor without a disambiguator.
     #[must_use]
     pub const fn new(name: String, kind: DescriptorKind) -> Self {
         Self { name, kind, disambiguator: String::new() }
@@ -242,7 +242,7 @@ impl fmt::Display for Descriptor {
 }
 
 impl fmt::Display for Symbol {
-    /// The text that [`parse`](Self::parse) takes apart into the same, if the symbol came from there.
+    /// Writes the text that [`parse`](Self::parse) reads back as the same symbol, if the symbol came from there.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(id) => write!(out, "local {id}"),

@@ -39,7 +39,7 @@ pub(super) fn tag(number: u64, offset: u64) -> Result<Tag, Error> {
     }
 }
 
-/// Adds a byte to a number that is being read; says whether it was the last.
+/// Adds a byte to a number that is being read; returns `true` if it was the last.
 pub(super) fn push_varint(number: &mut u64, at: usize, byte: u8) -> Result<bool, Problem> {
     let low = u64::from(byte & 0x7f);
     // The tenth byte has room for one bit of a number of 64 bits.
@@ -55,17 +55,17 @@ impl<'a> Message<'a> {
         Self { bytes, offset }
     }
 
-    /// Where it begins in the file.
+    /// Returns the offset in the file at which it begins.
     pub(super) const fn offset(self) -> u64 {
         self.offset
     }
 
-    /// An error at its beginning.
+    /// Creates an error at its beginning.
     pub(super) const fn error(self, problem: Problem) -> Error {
         Error::new(problem, self.offset)
     }
 
-    /// The next field, which is taken off; `None` at the end.
+    /// Takes off the next field; `None` at the end.
     pub(super) fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>, Error> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<'a> Message<'a> {
         Ok(Some((field, value)))
     }
 
-    /// The next number, which is taken off.
+    /// Takes off the next number.
     fn varint(&mut self) -> Result<u64, Error> {
         let mut number = 0;
         for (at, byte) in self.bytes.iter().enumerate() {
@@ -98,7 +98,7 @@ impl<'a> Message<'a> {
         Err(self.error(Problem::Truncated))
     }
 
-    /// The next bytes, which are taken off.
+    /// Takes off the next bytes.
     fn take(&mut self, length: u64) -> Result<Self, Error> {
         let split = usize::try_from(length).ok().and_then(|length| self.bytes.split_at_checked(length));
         let (taken, rest) = split.ok_or_else(|| self.error(Problem::Truncated))?;
@@ -108,7 +108,7 @@ impl<'a> Message<'a> {
         Ok(taken)
     }
 
-    /// The numbers that it consists of, one after the other.
+    /// Passes the numbers that it consists of to `each`, one after the other.
     pub(super) fn numbers(mut self, mut each: impl FnMut(u64) -> Result<(), Error>) -> Result<(), Error> {
         while !self.bytes.is_empty() {
             each(self.varint()?)?;
@@ -116,7 +116,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Its text, which has at most so many bytes.
+    /// Returns its text, which may have at most `max` bytes.
     pub(super) fn text(self, what: &'static str, max: u64) -> Result<&'a str, Error> {
         if self.bytes.len() as u64 > max {
             return Err(self.error(Problem::Limit { what, max }));
@@ -127,7 +127,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The bytes of a field that is a text or a message.
+    /// Returns the bytes of a field that is a text or a message.
     pub(super) fn bytes(self, what: &'static str, offset: u64) -> Result<Message<'a>, Error> {
         match self {
             Self::Bytes(message) => Ok(message),
@@ -135,7 +135,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of a field that is one.
+    /// Returns the number of a field that is a number.
     pub(super) const fn number(self, what: &'static str, offset: u64) -> Result<u64, Error> {
         match self {
             Self::Varint(number) => Ok(number),

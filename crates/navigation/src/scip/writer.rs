@@ -111,7 +111,7 @@ fn write_relationship(out: &mut Message, relationship: &Relationship<'_>) {
     out.number(5, relationship.is_definition.into());
 }
 
-/// A message that is being written. Fields with default values are left out, as protobuf has it.
+/// A message that is being written. Fields with default values are omitted, as protobuf requires.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 

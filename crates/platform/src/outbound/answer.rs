@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{HttpClient, HttpError, Url};
 
-/// How much is kept of the body of a response that is not a success: enough for a message.
+/// Largest part of the body of an unsuccessful response that is kept: enough for a message.
 const MESSAGE_BYTES_MAX: usize = 8192;
 /// Headers whose values are not shown when a request is logged.
 const SECRET_HEADERS: [&str; 2] = ["authorization", "private-token"];
@@ -16,14 +16,14 @@ const SECRET_HEADERS: [&str; 2] = ["authorization", "private-token"];
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// Names in lower case, and values; those that are not visible ASCII are left out. A name may occur several times.
+    /// Names in lower case, and values; values other than visible ASCII are omitted. A name may occur several times.
     pub headers: Vec<(String, String)>,
     /// The whole body of a success, else its beginning.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The first value of a header; `name` is in lower case.
+    /// Returns the first value of a header; `name` is in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own.as_str() == name).map(|(_, value)| value.as_str())
@@ -50,7 +50,7 @@ impl HttpClient {
     /// Sends JSON by POST and returns the response, as [`HttpClient::get`] does.
     ///
     /// # Errors
-    /// As [`HttpClient::get`].
+    /// See [`HttpClient::get`].
     pub async fn post(
         &self,
         url: &Url,

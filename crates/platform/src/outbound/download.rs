@@ -27,7 +27,7 @@ use contract::{ErrorCode, Fault, escaped_line};
 const PROGRESS_BYTES: u64 = 1 << 20;
 /// Longest accepted validator; usual ones have a few dozen characters.
 const VALIDATOR_CHARS_MAX: usize = 512;
-/// How much of an unexpected text is read to find its first line, which the fault quotes.
+/// Largest part of an unexpected text that is searched for its first line, which the fault quotes.
 const QUOTED_BYTES_MAX: usize = 4096;
 /// Longest quoted line, in characters.
 const QUOTED_CHARS_MAX: usize = 120;
@@ -39,13 +39,13 @@ pub struct DownloadRequest {
     pub url: Url,
     /// Maximum size of the file.
     pub bytes_max: u64,
-    /// What the file must be, if that is known.
+    /// The expected file, if it is known.
     pub expected: Option<ExpectedFile>,
     /// Maximum total time, redirects included.
     pub timeout_ms: u64,
     /// Maximum number of redirects.
     pub redirects_max: usize,
-    /// Whether to resume an interrupted download, if the server still has the same file.
+    /// `true` to resume an interrupted download, if the server still has the same file.
     pub resume: bool,
     /// `ETag` of the existing file, which is not downloaded again if unchanged.
     pub etag: Option<String>,
@@ -55,8 +55,8 @@ pub struct DownloadRequest {
     pub disk_space: DiskSpace,
 }
 
-/// The size and the hash of a file that is known beforehand. A part of it is resumed whatever address it came from, because
-/// the hash tells whether the whole is right.
+/// The size and the hash of a file that is known beforehand. A part of it is resumed even if it came from another address, because the hash
+/// shows whether the whole file is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedFile {
     /// Its SHA-256 in hexadecimal.
@@ -65,7 +65,7 @@ pub struct ExpectedFile {
     pub bytes: u64,
 }
 
-/// How a download ended.
+/// The outcome of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DownloadOutcome {
     /// The existing file is current; nothing was written.
@@ -104,10 +104,10 @@ pub async fn download(
 }
 
 impl FileClient {
-    /// As [`download()`], with the connection of this client.
+    /// Like [`download()`], with the connection of this client.
     ///
     /// # Errors
-    /// As [`download()`].
+    /// See [`download()`].
     pub async fn download(
         &self,
         download: &DownloadRequest,
@@ -214,7 +214,7 @@ async fn send(
     partial: Option<&PartialContent>,
 ) -> Result<Response, Fault> {
     let mut headers = HeaderMap::new();
-    // Values come from earlier responses, so they are valid; one that is not is left out, which downloads the whole file.
+    // Values come from earlier responses, so they are valid; an invalid one is omitted, and the whole file is downloaded.
     let mut insert =
         |name, value: &str| HeaderValue::from_str(value).map(|value| headers.insert(name, value)).is_ok();
     insert(header::ACCEPT_ENCODING, "identity");
@@ -234,8 +234,8 @@ async fn send(
     Ok(response)
 }
 
-/// Appends the response to `file`; returns the SHA-256 and the size of the whole file. `progress` is what was received before,
-/// and the total size if the server announced it.
+/// Appends the response to `file`; returns the SHA-256 and the size of the whole file. `progress` has the bytes received before, and the
+/// total size if the server announced it.
 async fn receive(
     client: &FileClient,
     download: &DownloadRequest,
@@ -292,7 +292,7 @@ async fn receive(
     Ok((hasher.hex(), bytes_done))
 }
 
-/// Compares what was received with what is expected, if that is known.
+/// Compares the received file with the expected one, if that is known.
 fn check(download: &DownloadRequest, received: (String, u64)) -> Result<(String, u64), Fault> {
     let Some(expected) = &download.expected else { return Ok(received) };
     let (sha256, bytes) = &received;
@@ -308,8 +308,8 @@ fn check(download: &DownloadRequest, received: (String, u64)) -> Result<(String,
     Ok(received)
 }
 
-/// The fault for a response that is a page or announces another size than the expected one. Quotes the first line of a text,
-/// because a proxy's page says what it wants.
+/// Returns the fault for a response that is a page, or that announces another size than the expected one. Quotes the first line of a text,
+/// because a proxy's page says there why it interferes.
 async fn unexpected_response(
     download: &DownloadRequest,
     mut response: Response,
@@ -332,7 +332,7 @@ async fn unexpected_response(
     unexpected_file(&download.url, &reasons.join("; "))
 }
 
-/// The first line of a text with anything visible in it, bounded and without control characters.
+/// Returns the first line of a text with anything visible in it, bounded and without control characters.
 #[must_use]
 pub fn first_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(QUOTED_BYTES_MAX)]);
@@ -340,7 +340,7 @@ pub fn first_line(text: &[u8]) -> String {
     escaped_line(&line.chars().take(QUOTED_CHARS_MAX).collect::<String>())
 }
 
-/// Whether the response starts where the part file ends.
+/// Checks whether the response starts where the part file ends.
 fn is_continuation(response: &Response, partial: &PartialContent) -> bool {
     let range = response.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok())
@@ -352,13 +352,13 @@ fn validator(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
     (value.len() <= VALIDATOR_CHARS_MAX).then(|| value.to_owned())
 }
 
-/// The validator for `If-Range`, which must be a strong one: it changes with every byte of the file.
+/// Returns the validator for `If-Range`, which must be a strong one: it changes with every byte of the file.
 fn strong_validator(etag: &Option<String>, last_modified: &Option<String>) -> Option<String> {
     etag.clone().filter(|etag| !etag.starts_with("W/")).or_else(|| last_modified.clone())
 }
 
 impl DownloadRequest {
-    /// What identifies the file of a part file: its hash if that is known, else its URL.
+    /// Identifies the file of a part file: by its hash if that is known, else by its URL.
     fn source(&self) -> String {
         match &self.expected {
             Some(expected) => format!("sha256:{}", expected.sha256),
@@ -397,12 +397,12 @@ impl PartFile {
         Self { path: with_suffix(".part"), origin_path: with_suffix(".part.from") }
     }
 
-    /// Reads and hashes what an earlier attempt downloaded from the same URL, if it can be resumed.
+    /// Reads and hashes the part that an earlier attempt downloaded from the same source, if it can be resumed.
     async fn read_partial(&self, download: &DownloadRequest) -> Result<Option<PartialContent>, Fault> {
         let Ok(origin) = fs::read(&self.origin_path).await else { return Ok(None) };
         let Ok(Origin { source, validator }) = serde_json::from_slice(&origin) else { return Ok(None) };
         let Ok(mut file) = File::open(&self.path).await else { return Ok(None) };
-        // Without a validator, only a known hash can tell whether the rest belongs to the part.
+        // Without a validator, only a known hash can confirm that the rest belongs to the part.
         if source != download.source() || (validator.is_none() && download.expected.is_none()) {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{HttpError, Url};
 use contract::{ErrorCode, Fault};
 
-/// The source of faults that another attempt can mend, by which [`is_transient`] recognises them.
+/// The source of faults that another attempt may overcome, by which [`is_transient`] recognises them.
 #[derive(Debug)]
 struct Transient;
 
@@ -22,20 +22,20 @@ impl fmt::Display for Transient {
 
 impl Error for Transient {}
 
-/// Whether another attempt within seconds may succeed: a cut connection, silence, or an overloaded server.
+/// Checks whether another attempt within seconds may succeed: a cut connection, silence, or an overloaded server.
 #[must_use]
 pub fn is_transient(fault: &Fault) -> bool {
     fault.source.as_ref().is_some_and(|source| source.is::<Transient>())
 }
 
-/// The URL without user, password and query, which may be secret.
+/// Returns the URL without user, password and query, which may be secret.
 #[must_use]
 pub fn display_url(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-/// The fault for a URL that could not be fetched; `reason` completes "could not be downloaded: ".
+/// Returns the fault for a URL that could not be fetched; `reason` completes "could not be downloaded: ".
 pub(super) fn not_downloaded(url: &Url, reason: &str) -> Fault {
     let message = format!("`{}` could not be downloaded: {reason}.", display_url(url));
     let mut fault = Fault::new(ErrorCode::CapabilityMissing, message)
@@ -44,21 +44,21 @@ pub(super) fn not_downloaded(url: &Url, reason: &str) -> Fault {
     fault
 }
 
-/// As [`not_downloaded`], if another attempt may succeed.
+/// Like [`not_downloaded`], if another attempt may succeed.
 pub(super) fn interrupted(url: &Url, reason: &str) -> Fault {
     not_downloaded(url, reason).with_source(Transient)
 }
 
-/// The fault for a connection that failed.
+/// Returns the fault for a connection that failed.
 pub(super) fn failed_connection(url: &Url, error: HttpError) -> Fault {
     match error {
-        // Nothing listens there, which seconds do not change.
+        // No program listens there, and that will not change within seconds.
         HttpError::Refused | HttpError::Certificate(_) => not_downloaded(url, &error.to_string()),
         _ => interrupted(url, &error.to_string()),
     }
 }
 
-/// The fault for an unexpected status.
+/// Returns the fault for an unexpected status.
 pub(super) fn unexpected_status(url: &Url, status: StatusCode) -> Fault {
     let reason = format!("the server sent status {}", status.as_u16());
     let is_temporary = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
@@ -84,7 +84,7 @@ pub(super) fn too_large(url: &Url, bytes_max: u64) -> Fault {
     .with_details(json!({ "bytesMax": bytes_max }))
 }
 
-/// The fault for a download that is not the file whose size and hash are known; `reason` completes the sentence.
+/// Returns the fault for a download that is not the file whose size and hash are known; `reason` completes the sentence.
 pub(super) fn unexpected_file(url: &Url, reason: &str) -> Fault {
     Fault::new(
         ErrorCode::DownloadVerifyFailed,
@@ -99,7 +99,7 @@ pub(super) fn timed_out(url: &Url, timeout_ms: u64) -> Fault {
         .with_details(json!({ "timeoutMs": timeout_ms }))
 }
 
-/// The fault for a failed write; `bytes_missing` are those still to be written, if known.
+/// Returns the fault for a failed write; `bytes_missing` are those still to be written, if known.
 pub(super) fn io_fault(error: io::Error, bytes_missing: Option<u64>) -> Fault {
     if error.kind() == io::ErrorKind::StorageFull {
         let needed = bytes_missing.map_or(String::new(), |bytes| format!(": {bytes} more bytes are needed"));

@@ -15,7 +15,7 @@ use super::tls::{TlsSettings, tls};
 use super::{HttpError, Url, is_loopback, user_agent};
 use contract::Fault;
 
-/// How to connect, as the user of a package index configures it.
+/// The settings of a connection, as the user of a package index configures it.
 #[derive(Debug, Clone)]
 pub struct Connection {
     /// A PEM file of certificate authorities, in addition to the platform's.
@@ -26,7 +26,7 @@ pub struct Connection {
     pub proxies: Proxies,
     /// Hosts whose certificates are not verified.
     pub trusted_hosts: Vec<TrustedHost>,
-    /// Credentials, of which the first that fits a request is sent.
+    /// Credentials; the first ones that fit a request are sent.
     pub credentials: Vec<Credentials>,
     /// Longest time without a byte, and longest time to connect.
     pub idle_timeout: Duration,
@@ -44,7 +44,7 @@ pub struct Proxies {
 }
 
 impl fmt::Debug for Proxies {
-    /// Leaves out the addresses, which may contain passwords.
+    /// Omits the addresses, which may contain passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxies").field("excepted_hosts", &self.excepted_hosts).finish_non_exhaustive()
     }
@@ -60,7 +60,7 @@ pub struct TrustedHost {
 }
 
 impl TrustedHost {
-    /// Whether `url` is on this host.
+    /// Checks whether `url` is on this host.
     #[must_use]
     pub fn has(&self, url: &Url) -> bool {
         url.host_str().is_some_and(|host| host == self.host)
@@ -92,7 +92,7 @@ impl Credentials {
 }
 
 impl fmt::Debug for Credentials {
-    /// Leaves out user and password; either may be a token.
+    /// Omits user and password; either may be a token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("host", &self.host).finish_non_exhaustive()
     }
@@ -102,7 +102,7 @@ impl fmt::Debug for Credentials {
 #[derive(Debug, Clone)]
 pub struct FileClient {
     verifying: Client,
-    /// For [`Connection::trusted_hosts`].
+    /// The client for [`Connection::trusted_hosts`].
     trusting: Option<Client>,
     trusted_hosts: Vec<TrustedHost>,
     credentials: Vec<Credentials>,
@@ -110,7 +110,7 @@ pub struct FileClient {
 }
 
 impl FileClient {
-    /// A client for addresses that the operator configured: no proxy and no credentials but those of the URL.
+    /// Creates a client for addresses that the operator configured: no proxy and no credentials but those of the URL.
     ///
     /// # Errors
     /// If TLS cannot be set up.
@@ -125,7 +125,7 @@ impl FileClient {
         })
     }
 
-    /// A client that connects as the user configured it.
+    /// Creates a client that connects as the user configured it.
     ///
     /// # Errors
     /// If a certificate file or the proxy's URL is wrong, or TLS cannot be set up.
@@ -147,7 +147,7 @@ impl FileClient {
         })
     }
 
-    /// Whether a link from one address to another is followed: to https, or from http to the same host or a trusted one.
+    /// Checks whether a link from one address to another is followed: to https, or from http to the same host or a trusted one.
     #[must_use]
     pub fn may_lead_to(&self, from: &Url, to: &Url) -> bool {
         let is_trusted = to.scheme() == "http" && self.trusted_hosts.iter().any(|host| host.has(to));
@@ -168,7 +168,7 @@ impl FileClient {
             let client = self.trusting.as_ref().filter(|_| is_trusted).unwrap_or(&self.verifying);
             let mut request = client.get(url.clone()).headers(headers.clone());
             let own = self.credentials.iter().find(|credentials| credentials.fit(&url));
-            // Those of the URL itself take precedence; reqwest sends them.
+            // Credentials in the URL itself take precedence; reqwest sends them.
             if let Some(Credentials { user, password, .. }) = own.filter(|_| url.username().is_empty()) {
                 request = request.basic_auth(user, password.as_ref());
             }
@@ -187,7 +187,7 @@ impl FileClient {
         Err(not_downloaded(requested, &format!("it redirects more than {redirects_max} times")))
     }
 
-    /// The fault for a request or a body that failed. `timeout_ms` is the limit for the whole download.
+    /// Returns the fault for a request or a body that failed. `timeout_ms` is the limit for the whole download.
     pub(super) fn failed(&self, url: &Url, error: reqwest::Error, timeout_ms: u64) -> Fault {
         if !error.is_timeout() {
             return failed_connection(url, error.into());
@@ -256,7 +256,7 @@ pub struct Page {
     pub body: Vec<u8>,
 }
 
-/// The media type of a response without parameters, in lower case; empty if the server names none.
+/// Returns the media type of a response without parameters, in lower case; empty if the server names none.
 pub(super) fn media_type(response: &Response) -> String {
     let value = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
@@ -297,7 +297,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Whether a redirect from `current` to `next` is followed; `requested` is the URL of the request.
+/// Checks whether a redirect from `current` to `next` is followed; `requested` is the URL of the request.
 fn may_follow(current: &Url, next: &Url, requested: &Url) -> bool {
     match (current.scheme(), next.scheme()) {
         (_, "https") => true,

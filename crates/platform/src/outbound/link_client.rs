@@ -1,5 +1,5 @@
-//! Asks whether a link leads somewhere. Links come from pages, so they are followed only to hosts that the operator lists, and never to
-//! a private address.
+//! Checks whether links are alive. Links come from pages, so they are followed only to hosts that the operator lists, and never to a
+//! private address.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,17 +24,17 @@ pub struct LinkClient {
     local: Arc<BTreeSet<String>>,
 }
 
-/// What a link leads to.
+/// The result of asking for a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkAnswer {
     /// The host answered this status.
     Status(u16),
-    /// The host redirects to this address, which is on no listed host and was not asked.
+    /// The host redirects to this address, which is on a host that is not listed, so it was not asked.
     Elsewhere(String),
 }
 
 impl LinkClient {
-    /// A client whose requests take at most `timeout` each. The hosts in `local` may be on this machine.
+    /// Creates a client whose requests take at most `timeout` each. The hosts in `local` may be on this machine.
     ///
     /// # Errors
     /// If TLS cannot be set up.
@@ -52,7 +52,7 @@ impl LinkClient {
         Ok(Self { client, local })
     }
 
-    /// Asks for an address: with HEAD, and again with GET if the answer is an error, because not every server knows HEAD. No body is
+    /// Asks for an address: with HEAD, and again with GET if the answer is an error, because not every server supports HEAD. No body is
     /// read. Only addresses that `is_listed` accepts are asked for: the first one, and those to which it redirects.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl LinkClient {
 
     async fn send(&self, url: &Url) -> Result<Response, HttpError> {
         let host = url.host_str().unwrap_or_default();
-        // Names are resolved by the client, addresses are not.
+        // The client's resolver checks names, but never sees addresses.
         if let Ok(address) = host.trim_matches(['[', ']']).parse::<IpAddr>()
             && !may_reach(address, self.local.contains(host))
         {
@@ -95,7 +95,7 @@ impl LinkClient {
     }
 }
 
-/// Finds the addresses of names, but no private ones: what a name stands for is decided by whoever owns it.
+/// Resolves names, but drops private addresses: the owner of a name decides which address it has.
 #[derive(Debug)]
 struct PublicAddresses {
     local: Arc<BTreeSet<String>>,
@@ -117,7 +117,7 @@ impl Resolve for PublicAddresses {
     }
 }
 
-/// Whether links may lead to an address: a public one, or, of a host that may be on this machine, a loopback address.
+/// Checks whether links may lead to an address: a public one, or, of a host that may be on this machine, a loopback address.
 fn may_reach(address: IpAddr, is_local: bool) -> bool {
     is_public(address) || (is_local && address.to_canonical().is_loopback())
 }
@@ -136,7 +136,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_multicast()
         || address.is_documentation()
-        // This network; shared by carriers; protocols; measurements; reserved, with broadcast.
+        // In order: this network; carrier-grade NAT; protocol assignments; benchmarks; reserved, including broadcast.
         || first == 0
         || (first == 100 && second & 0xc0 == 64)
         || (first == 192 && second == 0 && third == 0)
@@ -153,7 +153,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
             let [[first, second], [third, fourth]] = [high.to_be_bytes(), low.to_be_bytes()];
             is_public_v4(Ipv4Addr::new(first, second, third, fourth))
         }
-        // Of all others, only this block is for the internet; a part of it is for documents, and Teredo hides addresses.
+        // Of all others, only this block is for the internet; a part of it is for documentation, and Teredo hides addresses.
         [first, second, ..] => first & 0xe000 == 0x2000 && !(first == 0x2001 && matches!(second, 0 | 0x0db8)),
     }
 }

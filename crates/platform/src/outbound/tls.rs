@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertSt
 
 use super::HttpError;
 
-/// What a client trusts, and how it identifies itself.
+/// The certificates that a client trusts, and its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TlsSettings<'a> {
     /// A PEM file of certificate authorities, in addition to the platform's.
@@ -39,7 +39,7 @@ pub(super) fn tls(settings: TlsSettings<'_>) -> Result<ClientConfig, HttpError> 
     } else {
         match Verifier::new_with_extra_roots(extra.iter().cloned(), Arc::clone(&provider)) {
             Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
-            // A minimal container may have no certificate authorities; HTTP still works, and so do the given ones.
+            // A minimal container may have no certificate authorities; HTTP still works, and so do the configured ones.
             Err(error) => {
                 tracing::warn!("no certificate authorities of the platform: {error}");
                 let mut roots = RootCertStore::empty();
@@ -65,7 +65,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, HttpError> 
 }
 
 fn unreadable(file: &Path, error: &pem::Error) -> HttpError {
-    // Only its name: where files are on this machine is nobody else's business.
+    // Only the file name: remote callers must not see the paths of this machine.
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     HttpError::Certificate(format!("{name} cannot be used: {error}"))
 }

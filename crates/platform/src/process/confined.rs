@@ -1,12 +1,12 @@
-//! Runs a command of the operator over files that nobody trusts: without network, with limits, and with no file to write but its own.
+//! Runs a command of the operator over untrusted files: without network, with limits, and with no file to write but its own.
 //!
-//! Three processes do so. The server starts this program in a hidden mode, the supervisor ([`supervisor`]), which takes an
-//! unprivileged user if it is root and enters namespaces of its own. Its child gives up every permission that the command
-//! does not need ([`restrictions`]) and starts the command. If it can, the child is the first process of a PID namespace, so that the
-//! kernel ends whatever is left in it; where it cannot, the supervisor adopts all descendants and ends them.
+//! Three processes are involved. The server starts this program in a hidden mode, the supervisor ([`supervisor`]), which switches to an
+//! unprivileged user if it is root and enters namespaces of its own. Its child gives up every permission that the command does not need
+//! ([`restrictions`]) and starts the command. If possible, the child is the first process of a PID namespace, so that the kernel ends all
+//! processes left in it; otherwise the supervisor adopts all descendants and ends them.
 //!
-//! What is asked for is not trusted to be there: the child reports which protections it has, and starts nothing if a required one is
-//! missing. Only Linux has them.
+//! Protections are not assumed to work: the child reports the ones that it has, and starts nothing if a required one is missing. Only Linux
+//! has them.
 
 #[cfg(target_os = "linux")]
 mod restrictions;
@@ -34,7 +34,7 @@ use supervisor::run_mode;
 use super::Program;
 use contract::{ErrorCode, Fault, echo};
 
-/// The folders in which a program is looked for that is given by its name.
+/// The folders in which a program is looked up that is given by its name.
 pub const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// CPU time that each process of a command may use, in seconds.
 pub const CPU_SECONDS_MAX: u64 = 120;
@@ -54,17 +54,17 @@ const SUPERVISOR_TIME: Duration = Duration::from_secs(15);
 /// The signal of a process that used up its CPU time, and of one whose file is too large, as Linux numbers them.
 const SIGXCPU: i32 = 24;
 const SIGXFSZ: i32 = 25;
-/// What shells add to the number of the signal that ended their child.
+/// The number that shells add to the signal that ended their child.
 const SHELL_SIGNALS: i32 = 128;
 
-/// A protection from what a command might do.
+/// A protection against a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
     /// Limits of memory, time, processes and files.
     Limits,
     /// It can read only listed folders, and write only its own.
     Landlock,
-    /// It can make no socket that reaches another process.
+    /// It cannot create a socket that reaches another process.
     NoNetwork,
 }
 
@@ -72,7 +72,7 @@ impl Protection {
     /// All.
     pub const ALL: [Self; 3] = [Self::Limits, Self::Landlock, Self::NoNetwork];
 
-    /// The name in settings and reports.
+    /// Returns the name in settings and reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl fmt::Display for Protection {
     }
 }
 
-/// The protections that this system can give. Whether a command has them is seen again when it starts.
+/// Returns the protections that this system can give. They are checked again when a command starts.
 #[must_use]
 pub fn protections() -> Vec<Protection> {
     available()
@@ -100,14 +100,14 @@ fn available() -> Vec<Protection> {
     Vec::new()
 }
 
-/// The names in `required` that are not among `given`. A name that nobody knows is missing.
+/// Returns the names in `required` that are not among `given`. An unknown name is missing.
 #[must_use]
 pub fn missing(required: &[String], given: &[Protection]) -> Vec<String> {
     let is_given = |name: &String| given.iter().any(|protection| protection.as_str() == name);
     required.iter().filter(|name| !is_given(name)).cloned().collect()
 }
 
-/// A command and what it may do.
+/// A command and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfinedCommand {
     /// The program, by its absolute path or by its name on [`SEARCH_PATH`], and its arguments.
@@ -126,7 +126,7 @@ pub struct ConfinedCommand {
     pub require: Vec<String>,
 }
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -142,21 +142,21 @@ pub enum Ending {
     NotStarted(String),
     /// It was not started, because these required protections are missing.
     Unprotected(Vec<String>),
-    /// Nobody knows: what watched over it was ended.
+    /// Unknown, because the supervisor was killed.
     Lost,
 }
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfinedOutput {
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Ending,
-    /// The last 64 KiB of what it printed.
+    /// The last 64 KiB of its output.
     pub output: Vec<u8>,
 }
 
 impl ConfinedOutput {
-    /// The limit that ended the command, as far as its end and its words tell.
+    /// Returns the limit that ended the command, as far as its exit status and its output show.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         let by_signal = |signal: i32| {
@@ -181,7 +181,7 @@ impl ConfinedOutput {
     }
 }
 
-/// What the processes of a command are told.
+/// The specification that the processes of a command receive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Spec {
     argv: Vec<String>,
@@ -197,7 +197,7 @@ struct Spec {
 }
 
 impl ConfinedCommand {
-    /// Runs the command and waits until it and all that it started have ended. Blocks; calls `cancelled` every 10 ms. `program` is the
+    /// Runs the command and waits until it and all its descendants have ended. Blocks; calls `cancelled` every 10 ms. `program` is the
     /// executable of this program.
     ///
     /// After its time, or when cancelled, all its processes get SIGTERM, and SIGKILL within three seconds.
@@ -251,7 +251,7 @@ impl ConfinedCommand {
     }
 }
 
-/// The file of a program: an absolute path, or the first of this name on [`SEARCH_PATH`].
+/// Finds the file of a program: an absolute path, or the first of this name on [`SEARCH_PATH`].
 fn find_program(name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
@@ -265,7 +265,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
     SEARCH_PATH.split(':').map(|folder| Path::new(folder).join(name)).find(is_program)
 }
 
-/// What was reported last. A command that finds a way there, through the process that started it, gains nothing: how it ends is up to it.
+/// Returns the last report. A command that manages to write reports itself gains nothing: it can choose how it ends anyway.
 fn last_ending(reports: &[u8]) -> Option<Ending> {
     let text = std::str::from_utf8(reports).ok()?;
     text.lines().rev().find_map(|line| serde_json::from_str(line).ok())

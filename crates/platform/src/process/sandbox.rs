@@ -36,14 +36,14 @@ pub fn enter_compute_only(bytes_max: u64) -> io::Result<MemoryLimit> {
     Ok(memory)
 }
 
-/// Restricts this process to computing and to reading files below `folder`, with at most `bytes_max` of memory besides mapped
-/// files. Cannot be undone. Returns whether the directory is enforced; if not, the process can read every file that its user
-/// can read, and a message on standard error says so.
+/// Restricts this process to computing and to reading files below `folder`, with at most `bytes_max` of memory besides mapped files. Cannot
+/// be undone. Returns `true` if the directory is enforced; if not, the process can read every file that its user can read, and a message on
+/// standard error says so.
 ///
 /// The process must have only one thread.
 ///
 /// # Errors
-/// As [`enter_compute_only`].
+/// See [`enter_compute_only`].
 pub fn enter_read_only(folder: &Folder, bytes_max: u64) -> io::Result<bool> {
     set_common_limits()?;
     lower_limit(Resource::Data, bytes_max)?;
@@ -55,7 +55,7 @@ pub fn enter_read_only(folder: &Folder, bytes_max: u64) -> io::Result<bool> {
     Ok(confined.is_ok())
 }
 
-/// Whether this system can confine a process to the files below one directory.
+/// Checks whether this system can confine a process to the files below one directory.
 #[must_use]
 pub fn can_confine_files() -> bool {
     landlock_files::can_confine()
@@ -80,7 +80,7 @@ fn filter_system_calls(profile: seccomp::Profile) {
     }
 }
 
-/// Whether the kernel filters the system calls of a process with seccomp.
+/// Checks whether the kernel filters the system calls of a process with seccomp.
 #[must_use]
 pub fn has_seccomp_filter(process_id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap_or_default();
@@ -126,7 +126,7 @@ pub(super) mod seccomp {
         Read,
     }
 
-    /// System calls that reading files needs in addition; `openat` is allowed depending on its flags.
+    /// Additional system calls for reading files; `openat` is allowed depending on its flags.
     const ALLOWED_TO_READ: &[c_long] = &[
         libc::SYS_faccessat,
         libc::SYS_fcntl,
@@ -213,7 +213,7 @@ pub(super) mod seccomp {
         Ok(())
     }
 
-    /// A filter that does `on_match` with calls that follow one of the rules, and `on_mismatch` with all others.
+    /// Creates a filter that does `on_match` with calls that follow one of the rules, and `on_mismatch` with all others.
     pub(in crate::process) fn filter(
         rules: BTreeMap<i64, Vec<SeccompRule>>,
         on_mismatch: SeccompAction,

@@ -29,7 +29,7 @@ pub struct Worker {
     errors: Receiver<Vec<u8>>,
 }
 
-/// Why a request got no answer. The worker cannot be used any more.
+/// The reason why a request got no answer. The worker can no longer be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerError {
     /// The child ended, or closed its streams.
@@ -46,7 +46,7 @@ impl Worker {
     /// Starts the program.
     ///
     /// # Errors
-    /// As [`Program::run`].
+    /// See [`Program::run`].
     pub fn start(program: Program) -> Result<Self, Fault> {
         let name = program.name();
         let mut group = ProcessGroup::start(program.command, Stdio::piped())
@@ -64,7 +64,7 @@ impl Worker {
         Ok(Self { group, input, output, errors })
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.group.child.id()
@@ -142,7 +142,7 @@ impl Drop for Worker {
     }
 }
 
-/// Writes as much as the pipe takes; true if all of `part` was written.
+/// Writes as much as the pipe takes; returns true if all of `part` was written.
 fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, WorkerError> {
     while !part.is_empty() {
         match input.write(part) {
@@ -214,7 +214,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A worker that runs a shell script.
+    /// Starts a worker that runs a shell script.
     fn worker(script: &str) -> Worker {
         Worker::start(Program::new("sh").args(["-c", script])).unwrap()
     }

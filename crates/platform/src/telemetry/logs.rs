@@ -52,14 +52,13 @@ pub fn start_logging(settings: &Log) {
     }
 }
 
-/// Fields whose values stay on one line: a line feed from a client or a repository would begin a line that somebody else seems to
-/// have logged.
+/// Formats fields so that their values stay on one line: a line feed from a client or a repository could forge a line of the log.
 fn one_line_fields() -> impl for<'writer> fmt::FormatFields<'writer> + Send + Sync + 'static {
     fmt::format::debug_fn(|writer, field, value| {
         let text = escaped_line(&format!("{value:?}"));
         match field.name() {
             "message" => write!(writer, "{text}"),
-            // What the `log` crate adds about where a line comes from.
+            // The origin of a line, which the `log` crate adds.
             name if name.starts_with("log.") => Ok(()),
             name => write!(writer, "{name}={text}"),
         }

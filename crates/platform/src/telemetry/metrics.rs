@@ -48,7 +48,7 @@ struct RunMetrics {
     outcomes: Counters<1>,
 }
 
-/// What is counted of launch runs.
+/// The metrics of launch runs.
 struct LaunchMetrics {
     runs: Family<Labels<1>, Gauge>,
     items: Counters<2>,
@@ -94,7 +94,7 @@ pub enum LostEntries {
     Usage,
 }
 
-/// Why the server refused or closed a connection.
+/// The reason why the server refused or closed a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
     /// Refused: the server has its maximum number of connections.
@@ -302,7 +302,7 @@ impl Metrics {
         self.launch.gate_failures.get_or_create(&[("gate", gate)]).inc();
     }
 
-    /// Records a call to a forge; `status` is the class of the answer, such as `2xx`, or why there was none.
+    /// Records a call to a forge; `status` is the class of the answer, such as `2xx`, or the reason why there was no answer.
     pub fn record_forge_call(&self, kind: &'static str, status: &'static str) {
         self.launch.forge_calls.get_or_create(&[("kind", kind), ("status", status)]).inc();
     }

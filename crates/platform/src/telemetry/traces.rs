@@ -15,6 +15,8 @@ use contract::TOOLING_VERSION;
 
 /// Time limit of a request to the collector.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for the last spans, at the end of the process.
+const LAST_SPANS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The exporter of this process, which lives as long as it does.
 static EXPORTER: OnceLock<Exporter> = OnceLock::new();
@@ -55,7 +57,7 @@ pub(super) fn start(url: &str) -> Result<Tracer, String> {
 /// Sends the spans that are not sent yet, at the end of the process.
 pub fn send_remaining_spans() {
     if let Some(exporter) = EXPORTER.get()
-        && let Err(error) = exporter.provider.shutdown_with_timeout(SEND_TIMEOUT)
+        && let Err(error) = exporter.provider.shutdown_with_timeout(LAST_SPANS_TIMEOUT)
     {
         tracing::warn!("the last spans were not sent: {error}");
     }

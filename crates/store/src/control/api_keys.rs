@@ -23,15 +23,15 @@ pub struct KeyRow {
     pub calls_per_minute: Option<i32>,
     /// Directories below which it may index; `None`: those of the project.
     pub roots: Option<Vec<String>>,
-    /// When it was created.
+    /// Time of its creation.
     pub created_ms: i64,
-    /// When it stops working.
+    /// Time from which it is not valid any more.
     pub expires_ms: Option<i64>,
-    /// When it was revoked.
+    /// Time of its revocation.
     pub revoked_ms: Option<i64>,
-    /// When it was last used, to the minute.
+    /// Time of its last use, to the minute.
     pub last_used_ms: Option<i64>,
-    /// Whether it is valid now, by the database's clock: neither revoked nor expired.
+    /// `true` if it is valid now, by the database's clock: neither revoked nor expired.
     pub live: bool,
 }
 
@@ -69,8 +69,8 @@ pub async fn find(control: &mut ControlTx, id: &str) -> Result<Option<KeyRow>, F
     control.tx.first(sql(text).bind(id)).await?.as_ref().map(read).transpose()
 }
 
-/// As [`find`], and nobody changes the key before the transaction ends. Locks it like an update, so that a key that revokes itself
-/// twice at once waits for itself instead of getting stuck.
+/// As [`find`], and keeps the key from being changed before the transaction ends. Locks it like an update, so that a key that revokes
+/// itself twice at once waits for itself instead of getting stuck.
 pub async fn find_locked(control: &mut ControlTx, id: &str) -> Result<Option<KeyRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM pairofcleats.api_keys WHERE id = $1 FOR NO KEY UPDATE");
     control.tx.first(sql(text).bind(id)).await?.as_ref().map(read).transpose()

@@ -9,7 +9,7 @@ use contract::Fault;
 /// An audited call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
-    /// When it ended, milliseconds since the epoch, UTC.
+    /// End of the call, milliseconds since the epoch, UTC.
     pub at_ms: i64,
     /// Id of the principal that called.
     pub principal: String,
@@ -34,7 +34,7 @@ pub struct AuditEntry {
 /// Longest text of an entry, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// Appends entries. Clients choose some of the texts; what no column holds is replaced.
+/// Appends entries. Clients choose some of the texts; characters that no column can hold are replaced.
 pub async fn append(control: &mut ControlTx, entries: &[AuditEntry]) -> Result<(), Fault> {
     fn column(entries: &[AuditEntry], pick: fn(&AuditEntry) -> Option<&str>) -> Vec<Option<Cow<'_, str>>> {
         entries.iter().map(|entry| pick(entry).map(|text| storable(text, TEXT_BYTES_MAX))).collect()
@@ -73,13 +73,13 @@ pub async fn prune(control: &mut ControlTx, days: u32) -> Result<u64, Fault> {
 pub struct AuditRow {
     /// Grows with time; pages continue below the last one.
     pub id: i64,
-    /// When it ended, milliseconds since the epoch, UTC.
+    /// End of the call, milliseconds since the epoch, UTC.
     pub at_ms: i64,
     /// Id of the principal.
     pub principal: String,
     /// Its name.
     pub name: String,
-    /// Where it came in.
+    /// The surface that the call came through.
     pub surface: String,
     /// The tool.
     pub tool: String,
@@ -95,7 +95,7 @@ pub struct AuditRow {
     pub query: Option<String>,
 }
 
-/// Which entries to list; `None` takes all.
+/// Conditions on the listed entries; `None` takes all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AuditFilter<'a> {
     /// Id or a part of the name of the principal.

@@ -7,7 +7,7 @@ use crate::postgres::{SEARCH, newest, sql};
 use crate::transaction::ControlTx;
 use contract::Fault;
 
-/// Which job to claim.
+/// The job to claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim<'a> {
     /// The job with this id.
@@ -16,7 +16,7 @@ pub enum Claim<'a> {
     Next(NextJob<'a>),
 }
 
-/// Which job of a kind is claimed: the oldest of the project that was served longest ago.
+/// Selects a job of a kind: the oldest of the project that was served longest ago.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NextJob<'a> {
     /// The kind.

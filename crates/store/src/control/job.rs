@@ -21,7 +21,7 @@ pub struct NewJob {
     pub kind: &'static str,
     /// Of the jobs in one project and lane, one runs at a time.
     pub lane: String,
-    /// What it works on, for example a repository's root. A project has at most one live job of a kind and subject.
+    /// Its subject, for example a repository's root. A project has at most one live job of a kind and subject.
     pub subject: String,
     /// The worker's input.
     pub request: Value,
@@ -55,7 +55,7 @@ impl JobState {
         }
     }
 
-    /// Whether the job has ended; no state follows.
+    /// Returns `true` if the job has ended; no state follows.
     #[must_use]
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
@@ -83,7 +83,7 @@ pub struct Job {
     pub kind: String,
     /// Of the jobs in one project and lane, one runs at a time.
     pub lane: String,
-    /// What it works on.
+    /// Its subject.
     pub subject: String,
     /// Its state.
     pub state: JobState,
@@ -101,15 +101,15 @@ pub struct Job {
     pub fence: Option<Fence>,
     /// The worker that claimed it last.
     pub worker: Option<String>,
-    /// Whether it was asked to stop.
+    /// `true` if it was asked to stop.
     pub cancel_requested: bool,
-    /// When it was enqueued.
+    /// Time of its creation.
     pub created_ms: i64,
-    /// When it was first claimed.
+    /// Time of its first claim.
     pub started_ms: Option<i64>,
-    /// When it ended.
+    /// Time of its end.
     pub finished_ms: Option<i64>,
-    /// Why its last worker lost it or gave it back.
+    /// The reason why its last worker lost it or gave it back.
     pub note: Option<String>,
 }
 

@@ -24,7 +24,7 @@ const ATTACH_ATTEMPTS: usize = 10;
 pub struct Enqueued {
     /// The live job about the subject.
     pub job: Job,
-    /// Whether it already existed.
+    /// `true` if it already existed.
     pub attached: bool,
 }
 
@@ -35,12 +35,12 @@ pub enum Heartbeat {
     Held,
     /// The lease was extended, but the job was asked to stop.
     CancelRequested,
-    /// Another worker has the job, it has ended, or its lease expired and another job of its lane runs: the caller must stop
-    /// and can write nothing more.
+    /// Another worker has the job, it has ended, or its lease expired and another job of its lane runs: the caller must stop and cannot
+    /// write any more.
     LeaseLost,
 }
 
-/// How a job ended.
+/// The outcome of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// With this result.
@@ -299,7 +299,7 @@ pub async fn finished(
     RowUsage::read(&control.tx.one(query).await?)
 }
 
-/// Deletes what [`finished`] measures.
+/// Deletes the jobs that [`finished`] measures.
 ///
 /// # Errors
 /// Storage faults.

@@ -5,7 +5,7 @@ use crate::postgres::sql;
 use crate::transaction::ControlTx;
 use contract::Fault;
 
-/// What a transaction locks.
+/// The object that a transaction locks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AdvisoryLock<'a> {
     /// The schema of a project: creating, migrating and deleting it.

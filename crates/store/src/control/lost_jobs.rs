@@ -15,10 +15,10 @@ pub const ATTEMPTS_MAX: i32 = 5;
 pub(super) const LOST: &str = "The process that ran it ended, or lost its database connection, without giving it back. \
     The next worker continues from what was committed.";
 
-/// How many workers that passed a job on are remembered; the oldest are forgotten first.
+/// Most workers remembered for having passed a job on; the oldest are forgotten first.
 const PASSED_BY_MAX: i32 = 100;
 
-/// How long a job waits for a worker that can execute it.
+/// Limits on the time that a job waits for a worker that can execute it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassLimits {
     /// Shortest time in milliseconds before a worker claims a job again that it passed on. Each wait is as long as the time

@@ -21,9 +21,9 @@ pub struct ProjectSummary {
     pub model: ModelFacts,
     /// Version of its search tables.
     pub search_version: i32,
-    /// When it was created, milliseconds since the epoch, UTC.
+    /// Time of its creation, milliseconds since the epoch, UTC.
     pub created_ms: i64,
-    /// When it was last written, milliseconds since the epoch, UTC.
+    /// Time of its last write, milliseconds since the epoch, UTC.
     pub updated_ms: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What waits in the queue, and for what, and whether anything in it went on.
+//! Queries on the queue: the waiting jobs, the jobs that they wait for, and marks that show progress.
 
 use super::job::{COLUMNS, Job, decode};
 use crate::postgres::sql;
@@ -36,18 +36,18 @@ pub async fn live_subjects(control: &mut ControlTx, project_id: &ProjectId) -> R
     control.tx.scalars(query.bind(project_id.as_str()).bind(SUBJECTS_MAX)).await
 }
 
-/// The state of some kinds of jobs: another one means that a job was queued, began or ended meanwhile.
+/// The state of some kinds of jobs. If it differs from an earlier one, a job was queued, began or ended meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueMark {
     /// The fence token of the last claim.
     fence: i64,
     /// Number of live jobs.
     live: i64,
-    /// Of which jobs and states these are.
+    /// Combined hash of the ids and states of these jobs.
     states: i64,
 }
 
-/// The state of these kinds of jobs, in one small read: of the queue itself, not of what has ended.
+/// Returns the state of these kinds of jobs in one small read, which covers only the queue, not ended jobs.
 ///
 /// # Errors
 /// Storage faults.

@@ -18,14 +18,14 @@ pub struct SourceRepository {
     pub project_id: ProjectId,
 }
 
-/// What is known of a repository of a source. Times are milliseconds since the epoch, UTC.
+/// A repository of a source. Times are milliseconds since the epoch, UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRepositoryRow {
     /// The repository and its project.
     pub repository: SourceRepository,
-    /// Whether the source brought it into the project.
+    /// `true` if the source brought it into the project.
     pub added: bool,
-    /// Whether a run of it has completed.
+    /// `true` if a run of it has completed.
     pub indexed: bool,
     /// The last push that a run is known to contain.
     pub pushed_ms: Option<i64>,
@@ -33,7 +33,7 @@ pub struct SourceRepositoryRow {
     pub gone_ms: Option<i64>,
 }
 
-/// How many repositories a source has.
+/// Numbers of repositories of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceCounts {
     /// The name of the source.
@@ -117,7 +117,7 @@ pub async fn gone_for(
     control.tx.all(query).await?.iter().map(read).collect()
 }
 
-/// Whether a repository of a source has been gone for at least `grace_ms`.
+/// Returns `true` if a repository of a source has been gone for at least `grace_ms`.
 ///
 /// # Errors
 /// Storage faults.
@@ -134,7 +134,7 @@ pub async fn is_gone_for(
     Ok(!control.tx.all(query.bind(millis(grace_ms.min(GRACE_MS_MAX)))).await?.is_empty())
 }
 
-/// Records that a run has completed which contains the push at `pushed_ms`, if the host told one.
+/// Records that a run has completed which contains the push at `pushed_ms`, if the host reported one.
 ///
 /// # Errors
 /// Storage faults.
@@ -152,8 +152,8 @@ pub async fn note_indexed(
     Ok(())
 }
 
-/// Makes the other sources that have a row for the repository in the same project, also one that is gone, answerable for it.
-/// Returns whether there are any.
+/// Makes the other sources that have a row for the repository in the same project, even if it is gone there, responsible for it. Returns
+/// whether there are any.
 ///
 /// # Errors
 /// Storage faults.
@@ -182,7 +182,7 @@ pub async fn remove(
     Ok(())
 }
 
-/// How many repositories each source has; without those that have none.
+/// Counts the repositories of each source; sources without any are omitted.
 ///
 /// # Errors
 /// Storage faults.

@@ -14,22 +14,22 @@ const INTERVAL_MS_MAX: u64 = 36_500 * 86_400_000;
 pub struct SourceRow {
     /// Its name in the settings.
     pub name: String,
-    /// When its last successful sync ended.
+    /// End of its last successful sync.
     pub synced_ms: Option<i64>,
-    /// Whether a process syncs it now.
+    /// `true` if a process syncs it now.
     pub syncing: bool,
-    /// What the last sync said.
+    /// Note of the last sync.
     pub note: Option<String>,
 }
 
-/// How a sync ended.
+/// The end of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncEnd<'a> {
-    /// Whether it succeeded.
+    /// `true` if it succeeded.
     pub succeeded: bool,
     /// In how many milliseconds the source is due again; `None`: at its usual time.
     pub due_in_ms: Option<u64>,
-    /// What there is to say.
+    /// A remark for the operator.
     pub note: Option<&'a str>,
 }
 

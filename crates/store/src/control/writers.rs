@@ -1,4 +1,4 @@
-//! `pairofcleats.writers`: what background writers of all processes could not store, for `doctor`.
+//! `pairofcleats.writers`: failures of the background writers of all processes, for `doctor`.
 
 use super::job::NOTE_BYTES_MAX;
 use crate::postgres::{sql, storable};
@@ -7,7 +7,7 @@ use contract::Fault;
 
 /// Days that a note is kept.
 const KEEP_DAYS: i32 = 7;
-/// A process that is unable to write says so at least this often, in seconds; one that does not has ended.
+/// A process that is unable to write notes it at least this often, in seconds; one that does not has ended.
 const SILENCE_SECONDS: f64 = 60.0;
 
 /// A writer's failures in one process since its last note.
@@ -19,9 +19,9 @@ pub struct WriterNote<'a> {
     pub process: &'a str,
     /// Entries that were lost since the last note.
     pub lost: i64,
-    /// For how many milliseconds nothing could be written; `None` if writing works.
+    /// Milliseconds for which nothing could be written; `None` if writing works.
     pub failing_ms: Option<i64>,
-    /// Why.
+    /// The reason.
     pub problem: &'a str,
 }
 
@@ -32,7 +32,7 @@ pub struct WriterRow {
     pub writer: String,
     /// Entries that were lost in the last days.
     pub lost: i64,
-    /// When the last of them was lost, milliseconds since the epoch, UTC.
+    /// Time when the last of them was lost, milliseconds since the epoch, UTC.
     pub lost_ms: Option<i64>,
     /// Since when a process has been unable to write, milliseconds since the epoch, UTC.
     pub failing_since_ms: Option<i64>,

@@ -30,7 +30,7 @@ impl Reader {
         })
     }
 
-    /// What the texts of chunks are recognised by.
+    /// Returns the fingerprints of the texts of chunks.
     pub(super) fn texts(&self, ids: &[i64]) -> Result<HashMap<i64, CandidateText>, Fault> {
         let places = self.places(ids)?.into_iter();
         Ok(places.filter_map(|place| Some((place.chunk_id, place.text?))).collect())

@@ -1,5 +1,5 @@
-//! Portable indexes: one SQLite file that search reads like a project's schema, on any machine. It is written completely from
-//! rows of Postgres, and read as untrusted input, because anybody may have made it.
+//! Portable indexes: one SQLite file that search reads like a project's schema, on any machine. It is written completely from rows of
+//! Postgres, and read as untrusted input, because anyone may have made it.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

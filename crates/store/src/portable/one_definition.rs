@@ -46,8 +46,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Whether one of the definitions meets the condition, or the code outside of definitions, or, if the chunk's main
-    /// definition is in another chunk, the chunk as a whole.
+    /// Returns `true` if one of the definitions meets the condition, or the code outside of definitions, or, if the chunk's main definition
+    /// is in another chunk, the chunk as a whole.
     fn meets(&self, chunk_id: i64, part: &Condition<'_>) -> bool {
         let holds = |facts: &HashSet<i64>, signature: Option<&str>| {
             part.holds(&Subject { chunk_id, facts, signature })

@@ -50,15 +50,15 @@ pub struct Meta {
     pub project: Option<String>,
     /// The repository, if it holds only one.
     pub repository: Option<String>,
-    /// Which files it holds: `all`, `code`, `prose`, `extracted-prose` or `records`.
+    /// The files that it holds: `all`, `code`, `prose`, `extracted-prose` or `records`.
     pub mode: String,
     /// The model of its vectors.
     pub model: ModelFacts,
-    /// When it was made, UTC.
+    /// Time when it was made, UTC.
     pub built_at: String,
     /// Generation of the index it was made from.
     pub generation: i64,
-    /// When that index was last published, milliseconds since the epoch.
+    /// Time when that index was last published, milliseconds since the epoch.
     pub updated_ms: i64,
     /// Number of chunks that the document frequencies of [`WHOLE_PROJECT`](crate::statistics::WHOLE_PROJECT) count.
     pub statistics_chunks: i64,
@@ -71,11 +71,11 @@ pub struct Meta {
 pub struct ArtifactCommit {
     /// The commit, in hex.
     pub id: String,
-    /// Whether the indexed files differed from those of the commit.
+    /// `true` if the indexed files differed from those of the commit.
     pub is_dirty: bool,
 }
 
-/// Whether a text is the id of a commit, in hex. Files say what they want.
+/// Returns `true` if a text is the id of a commit, in hex. Files may contain anything.
 fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -149,13 +149,13 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 const HEADER_BYTES: usize = 100;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether the file has the header of a portable index, of any format version. False if it does not exist.
+/// Returns `true` if the file has the header of a portable index, of any format version; `false` if it does not exist.
 #[must_use]
 pub fn is_portable(path: &Path) -> bool {
     header(path).is_ok_and(|header| number_at(&header, APPLICATION_ID_OFFSET) == APPLICATION_ID)
 }
 
-/// The path of the file with the checksum of a portable file, in the form of `sha256sum`: beside it, with `.sha256` after its name.
+/// The path of the file with the checksum of a portable file, in the form of `sha256sum`: next to it, with `.sha256` after its name.
 #[must_use]
 pub fn checksum_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -183,9 +183,9 @@ pub fn no_such_file(path: &Path) -> Fault {
         .with_hint("Make one with `build_sqlite_index`.")
 }
 
-/// Where the header of an SQLite file has its user version.
+/// Offset of the user version in the header of an SQLite file.
 const USER_VERSION_OFFSET: usize = 60;
-/// Where the header of an SQLite file has its application id.
+/// Offset of the application id in the header of an SQLite file.
 const APPLICATION_ID_OFFSET: usize = 68;
 
 /// Checks size, file type and header before SQLite opens the file; returns its size in bytes.
@@ -215,7 +215,7 @@ fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
 /// Characters to percent-encode in a URI for SQLite.
 const ENCODED_IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
-/// What a file says of itself.
+/// A file's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The metadata of the file.
@@ -224,7 +224,7 @@ pub struct Summary {
     pub repositories: Vec<(String, Option<String>)>,
 }
 
-/// Reads what an untrusted file says of itself. Does not check its rows, so that it takes no longer for large files.
+/// Reads an untrusted file's description of itself. Does not check its rows, so that it takes no longer for large files.
 ///
 /// # Errors
 /// `NO_INDEX` if it does not exist; `SCHEMA_VALIDATION_FAILED` if it is damaged, too large, or not of this format.

@@ -16,7 +16,7 @@ use contract::Fault;
 /// A file that is being written.
 pub struct Writer {
     pub(super) connection: Connection,
-    /// Whether an existing file is updated: FTS5 is then maintained row by row instead of rebuilt at the end.
+    /// `true` if an existing file is updated: FTS5 is then maintained row by row instead of rebuilt at the end.
     pub(super) updates: bool,
 }
 

@@ -19,9 +19,9 @@ use super::statement::{Query, sql};
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// How often a task that waits for an index build permit reports activity.
+/// Interval at which a task that waits for an index build permit reports activity.
 const ACTIVITY_EVERY: Duration = Duration::from_secs(1);
-/// How long [`Database::close`] waits for connections that are still in use.
+/// The time that [`Database::close`] waits for connections that are still in use.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
 /// A database whose server was checked and whose control schema is up to date. Cheap to clone.
@@ -141,7 +141,7 @@ impl Database {
         &self.facts
     }
 
-    /// Whether the database is an external server rather than the embedded one.
+    /// Returns `true` if the database is an external server rather than the embedded one.
     #[must_use]
     pub fn is_external(&self) -> bool {
         self.external

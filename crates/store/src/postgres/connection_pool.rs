@@ -62,8 +62,8 @@ impl Limits {
     }
 }
 
-/// When a connection was last found dead. Connections opened before that are not used again, because a network failure
-/// usually affects all of them.
+/// The time when a connection was last found dead. Connections opened before that are not used again, because a network failure usually
+/// affects all of them.
 pub(super) struct LastLoss {
     base: Instant,
     /// Milliseconds since `base`.
@@ -86,7 +86,7 @@ impl LastLoss {
         self.at.fetch_max(self.millis(moment), Ordering::AcqRel);
     }
 
-    /// Whether a connection of this age was opened after the last loss.
+    /// Returns `true` if a connection of this age was opened after the last loss.
     pub(super) fn allows(&self, age: Duration) -> bool {
         let at = self.at.load(Ordering::Acquire);
         let now = self.millis(Instant::now());
@@ -138,7 +138,7 @@ impl CheckedOut {
     }
 }
 
-/// How long to wait for a response.
+/// Limit on the wait for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerTimeout {
     /// The pool's limit for ordinary statements.
@@ -200,7 +200,7 @@ impl ConnectionPool {
                     shared.in_use.fetch_add(1, Ordering::AcqRel);
                     return Ok(CheckedOut { connection, _in_use: InUse(Arc::clone(shared)) });
                 }
-                // The pool had connections to spare, so the server gave none: find out why.
+                // The pool had spare connections, so the server refused one: find out why.
                 Err(sqlx::Error::PoolTimedOut) if !self.is_busy() => self.refusal().await,
                 Err(error) => error,
             };
@@ -369,7 +369,7 @@ pub(super) struct FirstAnswer<'a> {
     pool: &'a ConnectionPool,
     /// Attempts left: as many as the pool has connections, so that the last one uses a new connection.
     attempts_left: u32,
-    /// Whether the next connection is a new one.
+    /// `true` if the next connection is a new one.
     is_new: bool,
 }
 

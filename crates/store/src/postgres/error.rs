@@ -44,7 +44,7 @@ impl<T> OrFault<T> for Result<T, sqlx::Error> {
     }
 }
 
-/// The fault for a privilege that the login lacks. Its details always say what an administrator can do, beside `about`.
+/// The fault for a privilege that the login lacks. Its details always say what an administrator can do, in addition to `about`.
 pub(crate) fn permission_denied(message: &str, mut about: Value, remedy: &str) -> Fault {
     about["suggested_action"] = remedy.into();
     Fault::new(ErrorCode::PermissionDenied, message).with_details(about).with_hint(remedy)
@@ -109,7 +109,7 @@ fn by_sqlstate(code: &str) -> Fault {
 /// SQLSTATEs of damage on disk: a corrupt page or oversized value, a corrupt index, a missing file.
 const DAMAGE: [&str; 3] = ["XX001", "XX002", "58P01"];
 
-/// Whether data on the database's disk is damaged.
+/// Returns `true` if data on the database's disk is damaged.
 pub(crate) fn is_damage(fault: &Fault) -> bool {
     sqlstate(fault).is_some_and(|state| DAMAGE.contains(&state.as_str()))
 }
@@ -120,8 +120,8 @@ pub(crate) fn sqlstate(fault: &Fault) -> Option<String> {
     error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
 }
 
-/// Whether a prepared statement became stale because its tables changed (0A000, "cached plan must not change
-/// result type"). The connection can never run that statement again, because sqlx does not evict it.
+/// Returns `true` if a prepared statement became stale because its tables changed (0A000, "cached plan must not change result type"). The
+/// connection can never run that statement again, because sqlx does not evict it.
 pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|database| {
         database.code().as_deref() == Some("0A000") && database.message().contains("cached plan")
@@ -139,7 +139,7 @@ pub fn no_answer() -> Fault {
     fault(no_response())
 }
 
-/// Whether a retry may succeed: the database is unreachable, starting, out of connections, or had a conflict with another
+/// Returns `true` if a retry may succeed: the database is unreachable, starting, out of connections, or had a conflict with another
 /// transaction. The transaction was rolled back, unless the response to its commit was lost.
 #[must_use]
 pub fn is_transient(fault: &Fault) -> bool {
@@ -152,21 +152,21 @@ pub fn is_transient(fault: &Fault) -> bool {
         || error.as_database_error().and_then(|error| error.code()).is_some_and(|code| is_busy(&code))
 }
 
-/// Whether the database's disk is full (53100). The transaction was rolled back.
+/// Returns `true` if the database's disk is full (53100). The transaction was rolled back.
 #[must_use]
 pub fn is_full(fault: &Fault) -> bool {
     sqlstate(fault).is_some_and(|state| state == "53100")
 }
 
-/// Says whether a statement failed because of the values in it, so that the same values fail again: they cannot be stored (class 22), violate a
-/// constraint (23), or are too large (54).
+/// Returns `true` if a statement failed because of its values, so that the same values fail again: they cannot be stored (class 22),
+/// violate a constraint (23), or are too large (54).
 #[must_use]
 pub fn is_refused_value(fault: &Fault) -> bool {
     let classes = ["22", "23", "54"];
     sqlstate(fault).is_some_and(|state| classes.iter().any(|class| state.starts_with(class)))
 }
 
-/// Whether the connection is lost: broken, not responding, or closed by the server.
+/// Returns `true` if the connection is lost: broken, not responding, or closed by the server.
 pub(super) fn is_connection_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,

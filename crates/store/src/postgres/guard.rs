@@ -141,7 +141,7 @@ impl Tx {
     /// The row of a query that always returns one.
     ///
     /// # Errors
-    /// As [`Tx::execute`]; `INTERNAL` when there is none.
+    /// As [`Tx::execute`]; `INTERNAL` if it returns no row.
     pub async fn one(&mut self, query: Query<'_>) -> Result<Row, Fault> {
         let response = query.fetch_one(&mut **open(&mut self.connection).or_fault()?);
         let result = self.pool.answer(self.timeout, response).await;

@@ -1,4 +1,4 @@
-//! What texts have to be so that Postgres takes them: without NUL, and in indexes not too long.
+//! Makes texts acceptable to Postgres: without NUL, and in indexes not too long.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) fn storable(text: &str, bytes_max: usize) -> Cow<'_, str> {
     }
 }
 
-/// A value as a `jsonb` column can hold it, as text. What others wrote may contain NUL, and one in a result would keep its job from ending.
+/// A value as a `jsonb` column can hold it, as text. Foreign text may contain NUL, and one in a result would keep its job from ending.
 pub(crate) fn storable_json(value: &Value) -> String {
     let text = value.to_string();
     match text.contains("\\u0000") {

@@ -28,7 +28,7 @@ pub struct ServerFacts {
     pub extension_schema: String,
     /// Name of the database.
     pub database: String,
-    /// Whether the login may create roles. If not, projects are isolated by their schema names only.
+    /// `true` if the login may create roles. If not, projects are isolated by their schema names only.
     pub may_create_roles: bool,
     /// Warnings for the operator.
     pub warnings: Vec<String>,

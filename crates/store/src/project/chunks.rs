@@ -101,7 +101,7 @@ pub struct Candidate {
     pub other: Option<f64>,
     /// Cosine similarity to the query, if requested.
     pub similarity: Option<f64>,
-    /// What equal texts are recognised by; `None` for a record, which says something of its own even if it reads like another.
+    /// The fingerprint of its text; `None` for a record, which says something of its own even if it reads like another.
     pub text: Option<CandidateText>,
 }
 
@@ -135,15 +135,15 @@ pub struct CandidateWords {
 pub struct Completion<'a> {
     /// Ids of the chunks, without duplicates.
     pub ids: &'a [i64],
-    /// Whether to compute the lexical score of each chunk; parallel to `ids`.
+    /// For each of `ids`, `true` to compute the lexical score of the chunk.
     pub needs_lexical: &'a [bool],
-    /// Whether to compute the similarity of each chunk; parallel to `ids`.
+    /// For each of `ids`, `true` to compute the similarity of the chunk.
     pub needs_similarity: &'a [bool],
     /// Sources of the lexical score; the first that has terms of the chunk counts.
     pub sources: &'a [LexicalSource],
     /// The query's terms, with their weights in each repository.
     pub words: &'a [CandidateWords],
-    /// Whether to count the files that use each chunk's definitions.
+    /// `true` to count the files that use each chunk's definitions.
     pub counts_users: bool,
     /// The query's vector; `None`: computes no similarity.
     pub query_vector: Option<&'a [f32]>,

@@ -21,12 +21,12 @@ enum Value<'v> {
 pub(super) struct Condition<'v> {
     /// The SQL condition.
     pub(super) text: String,
-    /// Whether it refers to facts; if not, they need not be joined.
+    /// `true` if it refers to facts; if not, they need not be joined.
     pub(super) needs_facts: bool,
     values: Vec<Value<'v>>,
     /// Number of the first placeholder.
     first: usize,
-    /// Whether the part being translated is about a single definition.
+    /// `true` if the part being translated is about a single definition.
     in_definition: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Equal texts: what recognises them, and where else they are.
+//! Equal texts: their fingerprints and other places.
 
 use super::condition::Condition;
 use super::filter::{ChunkSelection, Filter};
@@ -12,7 +12,7 @@ pub const SAME_TEXT_MAX: u32 = 10_000;
 /// Most places of one text that are named; the others are counted.
 pub const NAMED_PLACES_MAX: u32 = 3;
 
-/// What the equal text of another chunk is recognised by, and how much it is.
+/// The fingerprint by which the equal text of another chunk is recognised, and the size of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CandidateText {
     /// blake3 of the text.
@@ -42,7 +42,7 @@ impl CandidateText {
     }
 }
 
-/// A chunk with its place and what its text is recognised by.
+/// A chunk with its place and the fingerprint of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPlace {
     /// The chunk.
@@ -80,7 +80,7 @@ pub async fn places(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<TextPlace>, F
     rows.iter().map(place).collect()
 }
 
-/// Where the other places of a text are looked for.
+/// The scope of the search for other places of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchedPlaces<'a> {
     /// The repositories that may be named.
@@ -105,9 +105,9 @@ pub struct OtherPlace {
 pub struct OtherPlaces {
     /// The chunk.
     pub chunk_id: i64,
-    /// How many there are.
+    /// Number of these places.
     pub total: u32,
-    /// Whether there may be more, because only [`SAME_TEXT_MAX`] chunks with the text were looked at.
+    /// `true` if there may be more, because only [`SAME_TEXT_MAX`] chunks with the text were looked at.
     pub total_is_least: bool,
     /// The first of them, at most [`NAMED_PLACES_MAX`]: those of the chunk's own repository first, then by age of the repository,
     /// path and line.

@@ -31,7 +31,7 @@ pub struct DefinitionRow {
     pub start_line: i32,
     /// Last line, 1-based and inclusive.
     pub end_line: i32,
-    /// Whether other files can use it; `None` if that is unknown.
+    /// `true` if other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
     /// Ids of its facts; `None` if it is the only definition of its chunk and so has the chunk's facts.
     pub ids: Option<Vec<i64>>,

@@ -11,7 +11,7 @@ pub struct CountedValue {
     pub property: String,
     /// The value.
     pub value: String,
-    /// How many hits have it.
+    /// Number of hits that have it.
     pub hits: i64,
 }
 

@@ -12,7 +12,7 @@ pub struct LeftOutFile {
     pub repository_id: i64,
     /// Path relative to the repository.
     pub path: String,
-    /// Why it is not searchable.
+    /// The reason why it is not searchable.
     pub reason: String,
 }
 

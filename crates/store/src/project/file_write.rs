@@ -22,9 +22,9 @@ pub struct FileWrite {
     pub content_hash: Vec<u8>,
     /// Number of lines.
     pub lines: u32,
-    /// Why it is not searchable; it then has no chunks. `None` if it is.
+    /// The reason why it is not searchable; it then has no chunks. `None` if it is.
     pub skipped: Option<&'static str>,
-    /// Why its facts could not be read, if it is searchable all the same.
+    /// The reason why its facts could not be read, if it is searchable all the same.
     pub facts_missing: Option<&'static str>,
     /// Milliseconds spent in all on attempts to read its facts that timed out.
     pub facts_tried_ms: i64,
@@ -100,7 +100,7 @@ pub struct DefinitionWrite {
     pub start_line: u32,
     /// Last line, 1-based and inclusive.
     pub end_line: u32,
-    /// Whether other files can use it; `None` if that is unknown.
+    /// `true` if other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
     /// Its facts; `None` if they are those of the chunk.
     pub facts: Option<Vec<NamedFact>>,

@@ -26,13 +26,13 @@ pub struct FileRow {
     pub bytes: i64,
     /// Modification time, nanoseconds since the epoch.
     pub modified_ns: i64,
-    /// Why it is not searchable; `None` if it is.
+    /// The reason why it is not searchable; `None` if it is.
     pub skipped: Option<String>,
     /// Number of its chunks.
     pub chunks: i32,
     /// `code`, `prose` or `records`; meaningless if the file was skipped.
     pub mode: String,
-    /// Why its facts could not be read; `None` if they could.
+    /// The reason why its facts could not be read; `None` if they could.
     pub facts_missing: Option<String>,
     /// Milliseconds spent in all on attempts to read its facts that timed out.
     pub facts_tried_ms: i64,
@@ -155,7 +155,7 @@ pub async fn paths_containing(
         .await
 }
 
-/// A letter of a `LIKE` pattern that stands for itself.
+/// Escapes a letter for a `LIKE` pattern, so that it matches only itself.
 fn like_letter(letter: char) -> String {
     if matches!(letter, '%' | '_' | '\\') { format!("\\{letter}") } else { letter.to_string() }
 }
@@ -185,7 +185,7 @@ async fn paths_where(
     Ok((paths, total))
 }
 
-/// What a folder contains: names of files and folders.
+/// An entry of a folder: the name of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
     /// The last component of its path.
@@ -273,7 +273,7 @@ pub(super) async fn count_chunks(tx: &mut ProjectTx, ids: &[i64]) -> Result<i64,
     tx.tx.scalar(sql(text).bind(ids)).await
 }
 
-/// Removes files with their chunks, except what revisions have of them; returns the number of chunks that the repository lost.
+/// Removes files with their chunks, except those that revisions have; returns the number of chunks that the repository lost.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -319,8 +319,8 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage,
     Ok(all)
 }
 
-/// Removes a batch of the files of a repository and its revisions with all their rows: files with about `rows_max` chunks in all, and at least one
-/// file. Returns the removed rows and the number of files.
+/// Removes a batch of files of a repository and its revisions with all their rows: files with about `rows_max` chunks in all, and at least
+/// one file. Returns the removed rows and the number of files.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -391,8 +391,8 @@ const TEXT_TABLES: &[&str] =
 /// Tables whose rows belong to files; all have the column `file_id`.
 const FILE_TABLES: &[&str] = &["uses", "symbols"];
 
-/// Removes the chunks of files and their uses with all their rows, and what is known of their lines, and marks the change;
-/// returns the number of chunks. [`TermChanges`] have to know before.
+/// Removes the chunks of files and their uses with all their rows, and the history of their lines, and marks the change; returns the number
+/// of chunks. [`TermChanges`] have to be recorded before.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
     for table in TEXT_TABLES {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
@@ -406,9 +406,9 @@ pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
     Ok(removed)
 }
 
-/// Records that `chunks` of these files were added or removed, so that the index is published again, the terms of repositories that
-/// are not counted are counted, and the data derived from all of their files are computed again. Call it in the transaction that changes them, while the files' rows exist:
-/// if the run dies before it ends, the next run then does the rest.
+/// Records that `chunks` of these files were added or removed, so that the index is published again, the terms of repositories that are not
+/// counted are counted, and the data derived from all of their files are computed again. Call it in the transaction with the change, while
+/// the files' rows exist: if the run dies before it ends, the next run then does the rest.
 pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     if chunks == 0 {
         return Ok(());

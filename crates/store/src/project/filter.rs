@@ -117,7 +117,7 @@ impl Filter {
     /// Matches every chunk.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// Whether it matches every chunk.
+    /// Returns `true` if it matches every chunk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::All(all) if all.iter().all(Self::is_empty))
@@ -146,7 +146,7 @@ impl Filter {
         }
     }
 
-    /// Whether all its tests are about files.
+    /// Returns `true` if all its tests are about files.
     pub(super) fn is_of_files(&self) -> bool {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().all(Self::is_of_files),
@@ -179,7 +179,7 @@ impl Filter {
 }
 
 impl Test {
-    /// Whether it is about files.
+    /// Returns `true` if it is about files.
     fn is_of_files(&self) -> bool {
         match self {
             Self::Repositories(_)
@@ -241,7 +241,7 @@ impl Filter {
 }
 
 impl Test {
-    /// Whether it is about properties that definitions have themselves.
+    /// Returns `true` if it is about properties that definitions have themselves.
     pub(crate) fn is_of_definitions(&self) -> bool {
         match self {
             Self::Facts(_) | Self::Signature(_) => true,

@@ -62,7 +62,7 @@ pub struct GraphDefinition {
     pub start_line: i32,
     /// Last line, 1-based and inclusive.
     pub end_line: i32,
-    /// Whether other files can use it; `None` if that is unknown.
+    /// `true` if other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
 }
 
@@ -93,16 +93,16 @@ pub async fn graph_definitions(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<V
         .collect()
 }
 
-/// What one definition, or a file outside of its definitions, does with another one.
+/// The uses of a definition by another one, or by the code of a file outside of definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphUse {
-    /// The file in which it does so.
+    /// The file that contains the uses.
     pub file_id: i64,
     /// The symbol of the definition around it, or of the file.
     pub source: i64,
     /// The symbol that is used.
     pub target: i64,
-    /// Where.
+    /// The places of the uses.
     pub places: Vec<UsePlace>,
 }
 

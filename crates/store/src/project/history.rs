@@ -66,7 +66,7 @@ pub struct AttributedFile {
     pub lines: Option<Vec<u8>>,
 }
 
-/// What is stored of the history of a file's lines.
+/// The stored history of a file's lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineHistoryRow {
     /// The file's last commit, if known.
@@ -143,7 +143,7 @@ pub async fn of_files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, FileF
         .collect()
 }
 
-/// What is stored of the history of a file's lines; nothing if the file is gone.
+/// Returns the stored history of a file's lines; nothing if the file is gone.
 pub async fn lines_of_file(tx: &mut ProjectTx, file_id: i64) -> Result<LineHistoryRow, Fault> {
     let text = format!(
         "SELECT f.last_commit, f.lines_attributed_to AS attributed_to, h.lines \
@@ -239,7 +239,7 @@ pub async fn clear(tx: &mut ProjectTx, fence: Fence, file_ids: &[i64]) -> Result
     remove_lines(tx, file_ids).await
 }
 
-/// Removes what is known of the authors and commits of the lines of files.
+/// Removes the stored authors and commits of the lines of files.
 async fn remove_lines(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
     for table in ["authors", "line_history"] {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));

@@ -16,7 +16,7 @@ pub type DefinitionPlace = (i64, i32);
 pub struct HitEdge {
     /// Index of the place among those that were asked for.
     pub hit: usize,
-    /// Whether the other definition calls this one; else it is called by it.
+    /// `true` if the other definition calls this one; else it is called by it.
     pub is_caller: bool,
     /// Qualified name of the other definition; `None` for calls outside of definitions.
     pub name: Option<String>,
@@ -24,7 +24,7 @@ pub struct HitEdge {
     pub path: String,
     /// Line of the call, or of the called definition's name.
     pub line: u32,
-    /// How certain it is.
+    /// The certainty of the call's target.
     pub certainty: Certainty,
 }
 

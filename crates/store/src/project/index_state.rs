@@ -15,7 +15,7 @@ pub struct Fence(pub i64);
 /// State of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexState {
-    /// How often a run published its changes: see [`publish`].
+    /// Number of times that a run published its changes: see [`publish`].
     pub generation: i64,
     /// Searchable chunks, as last published.
     pub chunks: i64,
@@ -23,13 +23,13 @@ pub struct IndexState {
     pub files: i64,
     /// Number of chunks that the document frequencies of [`WHOLE_PROJECT`](super::statistics::WHOLE_PROJECT) count.
     pub statistics_chunks: i64,
-    /// Whether the GIN index on terms exists.
+    /// `true` if the GIN index on terms exists.
     pub terms_indexed: bool,
-    /// Whether the HNSW index on vectors exists.
+    /// `true` if the HNSW index on vectors exists.
     pub vectors_indexed: bool,
-    /// Whether every text is known to have a vector; false after a run that was stopped or had no model.
+    /// `true` if every text is known to have a vector; `false` after a run that was stopped or had no model.
     pub vectors_complete: bool,
-    /// Whether chunks were added or removed since the last publication, including by a run that died.
+    /// `true` if chunks were added or removed since the last publication, including by a run that died.
     pub statistics_due: bool,
     /// Time of the last publication, milliseconds since the epoch, UTC.
     pub updated_ms: i64,

@@ -58,8 +58,8 @@ pub enum LexicalSource {
     Comments,
 }
 
-/// The most chunks of given files whose words are all compared with the query's. Comparing takes a microsecond, so only for more does
-/// the index on terms, which knows nothing of files, find those with a wanted word faster.
+/// The most chunks of given files whose words are all compared with the query's. Comparing takes a microsecond, so the index on terms,
+/// which cannot filter by file, is faster only for more chunks.
 const COMPARED_MAX: u64 = 20_000;
 
 /// A query's terms that select, as a sparse vector: its inner product with that of a chunk is 0 if the chunk has none of them.
@@ -186,7 +186,7 @@ pub async fn ensure_terms_index(
     Ok(true)
 }
 
-/// Whether the index on trigrams exists; a project of an earlier version has only the others.
+/// Returns `true` if the index on trigrams exists; a project of an earlier version has only the others.
 async fn has_grams_index(tx: &mut ProjectTx) -> Result<bool, Fault> {
     let text = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
          WHERE i.indrelid = $1::regclass AND c.relname = 'grams_grams')";

@@ -10,7 +10,7 @@ use contract::Fault;
 /// Most definitions of one name that are read.
 const SAME_NAME_MAX: u32 = 20_000;
 
-/// Which definitions of several names are wanted.
+/// Conditions on the definitions of several names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedOfKinds<'a> {
     /// In this repository.
@@ -21,7 +21,7 @@ pub struct NamedOfKinds<'a> {
     pub kinds: &'a [&'a str],
     /// The names, each with the fact of its folded form ([`super::file_write::DefinitionWrite::name_id`]).
     pub names: &'a [(i64, &'a str)],
-    /// What their signatures do not begin with.
+    /// Text that their signatures must not begin with.
     pub unlike: Option<&'a str>,
 }
 

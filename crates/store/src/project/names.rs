@@ -263,7 +263,7 @@ pub async fn chunks_with_facts(
         .collect()
 }
 
-/// The rows of facts that nothing would have any more if the repositories `without` were removed.
+/// The rows of facts that would be unused if the repositories `without` were removed.
 pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<RowUsage, Fault> {
     tx.lift_timeout().await?;
     let text = format!(
@@ -280,7 +280,7 @@ pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<RowUsage, Fa
     RowUsage::read(&tx.tx.one(sql(text).bind(without)).await?)
 }
 
-/// Removes facts that nothing has any more; returns the removed rows.
+/// Removes unused facts; returns the removed rows.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

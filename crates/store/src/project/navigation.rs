@@ -10,8 +10,8 @@ use contract::Fault;
 /// A definition with its file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefinitionAt {
-    /// The symbol; `None` for what is not a name of code, such as a section or an `impl`, and in files that were indexed by an
-    /// older version of the program.
+    /// The symbol; `None` if it is not a name of code, such as a section or an `impl`, and in files that were indexed by an older version
+    /// of the program.
     pub symbol: Option<i64>,
     /// Its file.
     pub file_id: i64,
@@ -39,7 +39,7 @@ pub struct DefinitionAt {
     pub start_line: i32,
     /// Last line, 1-based and inclusive.
     pub end_line: i32,
-    /// Whether other files can use it; `None` if that is unknown.
+    /// `true` if other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
 }
 
@@ -54,7 +54,7 @@ const SAME_NAME_WITHIN_MAX: u32 = 200_000;
 /// Most names around a definition that the database tests; the caller tests all.
 const AROUND_TESTED_MAX: usize = 8;
 
-/// Which definitions of a name are wanted.
+/// Conditions on the definitions of a name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NamedDefinitions<'a> {
     /// In these repositories; empty means all.
@@ -65,7 +65,7 @@ pub struct NamedDefinitions<'a> {
     pub spelling: Option<&'a str>,
     /// Paths, or the ends of paths: each is that of the file.
     pub paths: &'a [&'a str],
-    /// Folded names of what is around it: each is part of the folded path or qualified name. The caller compares exactly.
+    /// Folded names of its surroundings: each is part of the folded path or qualified name. The caller compares exactly.
     pub around: &'a [String],
     /// Line of the name.
     pub line: Option<i32>,
@@ -157,7 +157,7 @@ async fn find_among(
     let mut are_all = true;
     for row in &rows {
         are_all = !row.try_get::<bool>("are_more")?;
-        // Without any, there is one row that says only this.
+        // Without any, there is one row that only shows this.
         if row.try_get::<Option<i64>>("file_id")?.is_some() {
             found.rows.push(decode(row)?);
         }
@@ -247,7 +247,7 @@ pub async fn names_around(
         .collect()
 }
 
-/// How much of a repository is known.
+/// The symbols and uses that are known of a repository's files in one language.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The repository.
@@ -270,7 +270,7 @@ pub struct Coverage {
     pub name_uses: i64,
 }
 
-/// How much of repositories is known, by language.
+/// Returns the coverage of repositories, by language.
 pub async fn coverage(tx: &mut ProjectTx, repositories: &[i64]) -> Result<Vec<Coverage>, Fault> {
     let text = format!(
         "SELECT repository_id, language, count(*) FILTER (WHERE interface IS NOT NULL) AS files, \

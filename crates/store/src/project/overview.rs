@@ -14,9 +14,9 @@ pub struct IndexOverview {
     pub state: IndexState,
     /// All repositories, sorted by root, without their reports, and without the hidden ones of revisions.
     pub repositories: Vec<RepositoryRow>,
-    /// Whether there are hidden repositories, which a search has to leave out.
+    /// `true` if there are hidden repositories, which a search has to leave out.
     pub any_hidden: bool,
-    /// Whether there are files whose mode is `records`.
+    /// `true` if there are files whose mode is `records`.
     pub any_records: bool,
     /// Document frequencies in the largest of the searched repositories, at most [`COUNTED_MAX`], and in the whole project if an
     /// earlier version counted them; without terms that no chunk contains.

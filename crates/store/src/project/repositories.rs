@@ -15,7 +15,8 @@ use contract::{ErrorCode, Fault, RepositoryAddress, has_archive_name};
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path of a directory or an archive, or the address of a git repository. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
+    /// Canonical absolute path of a directory or an archive, or the address of a git repository. Records have `module:name`, and imported
+    /// repositories without a folder `imported:name`.
     pub root: String,
     /// Name of the repository in results.
     pub name: String,
@@ -32,7 +33,7 @@ pub struct RepositoryRow {
     pub chunks: i64,
     /// Number of chunks whose terms were counted: N of BM25; 0 until they are counted.
     pub statistics_chunks: i64,
-    /// Whether the counts are those of all its chunks; not before its first run has counted them.
+    /// `true` if the counts are those of all its chunks; `false` until its first run has counted them.
     pub is_counted: bool,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
@@ -45,43 +46,43 @@ pub struct RepositoryRow {
 }
 
 impl RepositoryRow {
-    /// Whether it is on a disk: a folder or an archive.
+    /// Returns `true` if it is on a disk: a folder or an archive.
     #[must_use]
     pub fn has_path(&self) -> bool {
         self.root.starts_with('/')
     }
 
-    /// Whether it is a folder on disk. One with the name of an archive counts as an archive here.
+    /// Returns `true` if it is a folder on disk. One with the name of an archive counts as an archive here.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.has_path() && !self.is_archive()
     }
 
-    /// Whether it is an archive, by its name. Only the disk can tell it from a folder with such a name.
+    /// Returns `true` if it is an archive, by its name. Only the disk can distinguish it from a folder with such a name.
     #[must_use]
     pub fn is_archive(&self) -> bool {
         self.has_path() && has_archive_name(&self.root)
     }
 
-    /// Whether it is a git repository that is given by its address.
+    /// Returns `true` if it is a git repository that is given by its address.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         RepositoryAddress::parse(&self.root).is_some()
     }
 
-    /// Whether a run can read its files: it is a folder or an archive, or given by its address.
+    /// Returns `true` if a run can read its files: it is a folder or an archive, or given by its address.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.has_path() || self.is_remote()
     }
 
-    /// Whether it consists of records of a module (root `module:name`), which are not in a folder.
+    /// Returns `true` if it consists of records of a module (root `module:name`), which are not in a folder.
     #[must_use]
     pub fn is_records(&self) -> bool {
         self.root.split_once(':').is_some_and(|(module, _)| MODULES.iter().any(|known| known.name == module))
     }
 
-    /// Whether no run has completed yet, but a cancelled one left searchable chunks.
+    /// Returns `true` if no run has completed yet, but a cancelled one left searchable chunks.
     #[must_use]
     pub fn is_partially_indexed(&self) -> bool {
         self.state == RepositoryState::New && self.indexed_ms.is_none() && self.chunks > 0
@@ -117,7 +118,7 @@ pub enum RepositoryState {
     Indexing,
     /// Complete. A later run may have been cancelled.
     Ready,
-    /// A run failed, or the repository is being removed; what is left is searchable.
+    /// A run failed, or the repository is being removed; the remaining files are searchable.
     Failed,
 }
 
@@ -207,8 +208,8 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(decode).collect()
 }
 
-/// Records that `chunks` of a repository's files are added or removed without being counted, unless the repository is counted, and
-/// that what is derived from all of its files has to be computed again.
+/// Records that `chunks` of a repository's files are added or removed without being counted, unless the repository is counted, and that the
+/// data derived from all of its files have to be computed again.
 pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET derived_due = true, changed_since_statistics = \
@@ -221,13 +222,13 @@ pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i
     Ok(())
 }
 
-/// Whether what is derived from all files of a repository has to be computed again.
+/// Returns `true` if the data derived from all files of a repository have to be computed again.
 pub async fn is_derived_due(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
     tx.tx.scalar(sql(text).bind(id)).await
 }
 
-/// Records that what is derived from all files of a repository is up to date; for the transaction that wrote it.
+/// Records that the data derived from all files of a repository are up to date; for the transaction that wrote them.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

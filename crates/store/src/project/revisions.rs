@@ -1,8 +1,8 @@
-//! `revisions`: other branches and tags of a repository beside the default branch.
+//! `revisions`: other branches and tags of a repository than the default branch.
 //!
-//! What a revision shares with the default branch is a bit of a file's row (`files.views`), so that a file that is the same on
-//! many revisions is stored and embedded once. Files that only other revisions have belong to a hidden repository, in which a
-//! path has a row for each content. No list of repositories has it; what joins its rows names the repository that it belongs to.
+//! Files that a revision shares with the default branch have a bit for it in their row (`files.views`), so that a file that is the same on
+//! many revisions is stored and embedded once. Files that only other revisions have belong to a hidden repository, in which a path has a
+//! row for each content. No list of repositories contains it; queries that join its rows name the repository that it belongs to.
 
 use std::collections::HashMap;
 
@@ -145,7 +145,7 @@ fn hidden_root(repository_id: i64) -> String {
 pub struct RevisionFile {
     /// The file.
     pub row: FileRow,
-    /// Whether it is of the hidden repository.
+    /// `true` if it is of the hidden repository.
     pub is_hidden: bool,
     /// The revisions that have it, as bits.
     pub views: i64,
@@ -258,14 +258,14 @@ pub async fn unused_files(tx: &mut ProjectTx, hidden_id: i64) -> Result<Vec<i64>
     tx.tx.scalars(sql(text).bind(hidden_id)).await
 }
 
-/// What a file of a hit belongs to.
+/// The repository and revisions that a file of a hit belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileViews {
     /// Id of the file.
     pub file_id: i64,
     /// The repository, also of a file of its hidden one.
     pub repository_id: i64,
-    /// Whether the default branch has it.
+    /// `true` if the default branch has it.
     pub is_default: bool,
     /// The revisions that have it, as bits.
     pub views: i64,
@@ -293,8 +293,8 @@ pub async fn views_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<FileVi
         .collect()
 }
 
-/// Keeps what revisions have of files that the default branch is about to lose: moves their rows to the hidden repository.
-/// Returns the ids of the files that were moved.
+/// Keeps the files that the default branch is about to lose and revisions still have: moves their rows to the hidden repository. Returns
+/// the ids of the files that were moved.
 pub(super) async fn keep(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<i64>, Fault> {
     let files = tx.table("files");
     let repositories = tx.table("repositories");
@@ -319,7 +319,7 @@ pub(super) async fn keep(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<i64
     uses::remove(tx, &moved).await?;
     let chunks = files::count_chunks(tx, &moved).await?;
     files::mark_changed(tx, &moved, chunks).await?;
-    // What a run derives from all files of the default branch, or from its history, a hidden file does not have.
+    // A hidden file lacks the data that a run derives from all files of the default branch, or from its history.
     for table in ["symbols", "authors", "line_history", "flows"] {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(&moved)).await?;

@@ -1,4 +1,4 @@
-//! `scip_documents` and `scip_files`: what compilers' indexers say of the files of a repository.
+//! `scip_documents` and `scip_files`: the output of compilers' indexers for the files of a repository.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// What an indexer says of a file.
+/// An indexer's document about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScipDocumentWrite {
     /// Path of the file, relative to the root.
     pub path: String,
     /// blake3 of the file that it was made of.
     pub content_hash: Vec<u8>,
-    /// What it says, serialised.
+    /// The document, serialised.
     pub document: Vec<u8>,
 }
 
-/// Replaces what is known of these files, and records that their uses are not resolved. The files must be those of one SCIP
-/// file, made by `tool`.
+/// Replaces the documents of these files, and records that their uses are not resolved. The files must be those of one SCIP file, made by
+/// `tool`.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -57,7 +57,7 @@ pub async fn replace(
     Ok(())
 }
 
-/// What is known of these files as they are now, as (file, document).
+/// Returns the documents about these files that match their current content, as (file, document).
 pub async fn documents(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, Vec<u8>)>, Fault> {
     let text = format!(
         "SELECT f.id, d.document \
@@ -71,7 +71,7 @@ pub async fn documents(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64,
     rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("document")?))).collect()
 }
 
-/// The files of a repository of which something is known as they are now, sorted.
+/// The files of a repository with a document that matches their current content, sorted.
 pub async fn known_files(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<i64>, Fault> {
     let text = format!(
         "SELECT f.id \
@@ -84,8 +84,8 @@ pub async fn known_files(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<i
     tx.tx.scalars(sql(text).bind(repository_id)).await
 }
 
-/// Removes what is known of files that no longer exist; with `all`, of all files of the repository, and forgets which SCIP files
-/// were read. Returns the number of removed documents.
+/// Removes the documents of files that no longer exist; with `all`, those of all files of the repository, and the record of the SCIP files
+/// that were read. Returns the number of removed documents.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

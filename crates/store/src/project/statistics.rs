@@ -84,7 +84,7 @@ pub async fn rebuild(tx: &mut ProjectTx, fence: Fence, repository_id: i64) -> Re
     Ok(())
 }
 
-/// As [`rebuild`], for all repositories. What only revisions have is ranked by the terms of the default branch.
+/// As [`rebuild`], for all repositories. Files that only revisions have are ranked by the terms of the default branch.
 ///
 /// # Errors
 /// As [`rebuild`].

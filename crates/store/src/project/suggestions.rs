@@ -1,4 +1,4 @@
-//! Names and values that fit what somebody types, with the number of chunks that have them.
+//! Names and values that fit the typed text, with the number of chunks that have them.
 
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;

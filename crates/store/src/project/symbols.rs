@@ -1,4 +1,4 @@
-//! `symbols` and `name_changes`: what files say of names, written with them, and what an index run has to resolve anew.
+//! `symbols` and `name_changes`: the names in files, written with them, and the names that an index run has to resolve again.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,13 +12,13 @@ use contract::Fault;
 /// The symbols of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolsWrite {
-    /// What other files can see and the rest, serialised; `None` if they are larger than a run may store.
+    /// The part that other files can see and the rest, serialised; `None` if they are larger than a run may store.
     pub halves: Option<(Vec<u8>, Vec<u8>)>,
-    /// Names that the file defines or passes on. The upper half of each is the hash of the name, the lower one of what it means.
+    /// Names that the file defines or passes on. The upper half of each is the hash of the name, the lower one that of its meaning.
     pub offers: Vec<i64>,
     /// Hashes of all names that the file mentions.
     pub mentions: Vec<i32>,
-    /// Whether some symbols are missing, because the file has too many.
+    /// `true` if some symbols are missing, because the file has too many.
     pub truncated: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn symbol_id(repository_id: i64, path: &str, qualified: &str, ordinal: u32) 
     ])
 }
 
-/// The id of a file as a symbol: the source of what is used outside of its definitions.
+/// The id of a file as a symbol: the source of uses outside of its definitions.
 #[must_use]
 pub fn file_symbol_id(repository_id: i64, path: &str) -> i64 {
     hash(&[&repository_id.to_le_bytes(), path.as_bytes(), &[1]])
@@ -63,7 +63,7 @@ fn hash(parts: &[&[u8]]) -> i64 {
     i64::from_le_bytes(first)
 }
 
-/// The symbols of a file's definitions, in order of chunk and definition; `None` for what is not a name of code.
+/// The symbols of a file's definitions, in order of chunk and definition; `None` for those that are not names of code.
 pub(super) fn of_definitions(repository_id: i64, file: &FileWrite) -> Vec<Vec<Option<i64>>> {
     let mut equals: HashMap<&str, u32> = HashMap::new();
     let mut symbol = |qualified| {
@@ -205,7 +205,7 @@ pub(super) async fn record_removal(tx: &mut ProjectTx, file_ids: &[i64]) -> Resu
     Ok(())
 }
 
-/// What an index run has to resolve in a repository.
+/// The unresolved files and names of a repository, for an index run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unresolved {
     /// The version of the resolver that all uses were resolved with; 0 before the first time.
@@ -216,7 +216,7 @@ pub struct Unresolved {
     pub names: Vec<(String, i32)>,
 }
 
-/// Reads what there is to resolve in a repository.
+/// Reads the unresolved files and names of a repository.
 pub async fn unresolved(tx: &mut ProjectTx, repository_id: i64) -> Result<Unresolved, Fault> {
     let text = format!("SELECT navigation_version FROM {} WHERE id = $1", tx.table("repositories"));
     let version = tx.tx.scalar(sql(text).bind(repository_id)).await?;

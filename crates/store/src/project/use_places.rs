@@ -9,7 +9,7 @@ use contract::Fault;
 /// Uses to count or to list.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedPlaces<'a> {
-    /// What is used.
+    /// The targets of the uses.
     pub of: PlacesOf<'a>,
     /// Mask of kinds; places of other kinds do not count.
     pub kinds: i16,
@@ -17,7 +17,7 @@ pub struct WantedPlaces<'a> {
     pub certainty: Certainty,
 }
 
-/// What is used.
+/// Targets of uses.
 #[derive(Debug, Clone, Copy)]
 pub enum PlacesOf<'a> {
     /// Symbols.
@@ -50,9 +50,9 @@ pub struct FilePlaces {
     pub repository_id: i64,
     /// Path relative to the root of the repository.
     pub path: String,
-    /// How certain they are.
+    /// The certainty of the uses.
     pub certainty: Certainty,
-    /// What is done there, as in [`UsePlace`].
+    /// Their kind, as in [`UsePlace`].
     pub kind: i16,
     /// Number of places.
     pub places: i64,
@@ -106,7 +106,7 @@ pub struct PlacedUse {
     pub file_id: i64,
     /// The symbol of the definition around it, or of the file.
     pub source: i64,
-    /// How certain it is.
+    /// The certainty of its target.
     pub certainty: Certainty,
     /// The place.
     pub place: UsePlace,
@@ -134,7 +134,7 @@ pub async fn page(
     let rows = tx.tx.all(query.bind(files).bind(offset).bind(limit)).await?;
     let mut places = Vec::with_capacity(rows.len());
     for row in &rows {
-        // A number that is no place comes from a damaged archive.
+        // A number that is not a place comes from a damaged archive.
         if let Some(place) = UsePlace::decode(row.try_get("place")?) {
             places.push(PlacedUse {
                 file_id: row.try_get("file_id")?,
@@ -156,9 +156,9 @@ pub struct Edge {
     pub source: i64,
     /// The symbol that is used.
     pub target: i64,
-    /// How certain it is.
+    /// The certainty of the target.
     pub certainty: Certainty,
-    /// Mask of what is done.
+    /// Mask of the kinds of use.
     pub kinds: i16,
     /// The first places.
     pub places: Vec<UsePlace>,
@@ -167,7 +167,7 @@ pub struct Edge {
 /// Most places of an edge that are read.
 const EDGE_PLACES_MAX: u32 = 8;
 
-/// Which edges of a graph are read.
+/// Conditions on the edges of a graph.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedEdges {
     /// Mask of kinds.
@@ -231,7 +231,7 @@ pub async fn edges_without_source(
     tx.tx.all(query).await?.iter().map(decode).collect()
 }
 
-/// What is used in a line of a file, as (target or name, place), at most 200; targets first in the order of columns.
+/// Returns the uses in a line of a file, as (target or name, place), at most 200; targets first in the order of columns.
 pub async fn in_line(
     tx: &mut ProjectTx,
     file_id: i64,
@@ -400,7 +400,7 @@ pub async fn paths_of(tx: &mut ProjectTx, files: &[i64]) -> Result<Vec<(i64, i64
         .collect()
 }
 
-/// Number of files in repositories of which not all symbols are known, because they have too many.
+/// Number of files in repositories whose symbols are not all known, because there are too many.
 pub async fn gaps(tx: &mut ProjectTx, repositories: &[i64]) -> Result<i64, Fault> {
     let text = format!(
         "SELECT count(*) FROM {} s WHERE s.repository_id = ANY($1) AND (s.truncated OR s.interface IS NULL)",
@@ -409,7 +409,7 @@ pub async fn gaps(tx: &mut ProjectTx, repositories: &[i64]) -> Result<i64, Fault
     tx.tx.scalar(sql(text).bind(repositories)).await
 }
 
-/// Whether the symbols of a file are known.
+/// Returns `true` if the symbols of a file are known.
 pub async fn has_symbols(tx: &mut ProjectTx, file_id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT EXISTS (SELECT 1 FROM {} s WHERE s.file_id = $1)", tx.table("symbols"));
     tx.tx.scalar(sql(text).bind(file_id)).await

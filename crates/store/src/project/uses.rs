@@ -1,4 +1,4 @@
-//! `uses`: which definition, or file, does what with which definition, or with a name whose definition is not known.
+//! `uses`: the uses of definitions, and of names whose definition is not known, by definitions and files.
 
 use super::index_state::{self, Fence};
 use super::write::FlatLists;
@@ -6,7 +6,7 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// What a use does with its target. A mask of kinds is the sum of their bits.
+/// The kind of a use. A mask of kinds is the sum of their bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum UsedFor {
@@ -40,7 +40,7 @@ impl UsedFor {
     }
 }
 
-/// How certain it is that a use means its target; a smaller number is more certain.
+/// The certainty that a use means its target; a smaller number is more certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Certainty {
@@ -68,14 +68,14 @@ impl Certainty {
     }
 }
 
-/// Where something is used.
+/// The place of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsePlace {
     /// Line, 1-based.
     pub line: u32,
     /// Column in characters, 1-based; at most 1,048,575.
     pub column: u32,
-    /// What is done there.
+    /// The kind of use.
     pub kind: UsedFor,
 }
 
@@ -89,7 +89,7 @@ impl UsePlace {
             | i64::from(self.kind as u8)
     }
 
-    /// `None` for a number that is no place; it may come from an archive.
+    /// `None` for a number that is not a place; it may come from an archive.
     pub(super) fn decode(place: i64) -> Option<Self> {
         Some(Self {
             line: u32::try_from(place >> 24).ok()?,
@@ -99,7 +99,7 @@ impl UsePlace {
     }
 }
 
-/// What a use refers to.
+/// The target of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UseTarget {
     /// A symbol.
@@ -113,11 +113,11 @@ pub enum UseTarget {
 pub struct UseWrite {
     /// The symbol of the definition around it, or of the file.
     pub source: i64,
-    /// What is used.
+    /// The target.
     pub target: UseTarget,
-    /// How certain that is.
+    /// The certainty of the target.
     pub certainty: Certainty,
-    /// Where, sorted; at least one.
+    /// The places, sorted; at least one.
     pub places: Vec<UsePlace>,
 }
 
@@ -209,19 +209,19 @@ pub struct UseRow {
     pub language: Option<String>,
     /// The symbol of the definition around it, or of the file ([`super::symbols::file_symbol_id`]).
     pub source: i64,
-    /// What is used.
+    /// The target.
     pub target: UseTarget,
-    /// How certain that is.
+    /// The certainty of the target.
     pub certainty: Certainty,
-    /// Mask of what is done.
+    /// Mask of the kinds of use.
     pub kinds: i16,
-    /// Where, sorted; the first 200.
+    /// The places, sorted; the first 200.
     pub places: Vec<UsePlace>,
     /// Number of all places.
     pub count: i32,
 }
 
-/// Which uses are wanted.
+/// Conditions on uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uses {
     /// Mask of [`UsedFor`]: uses of at least one of these kinds. Their rows list all their places.
@@ -268,7 +268,7 @@ pub async fn of_names(
     tx.tx.all(query).await?.iter().map(decode).collect()
 }
 
-/// What some definitions of a file use, or the whole file if there are none, in the order of the text.
+/// Returns the uses in some definitions of a file, or in the whole file if `sources` is empty, in the order of the text.
 pub async fn of_sources(
     tx: &mut ProjectTx,
     file_id: i64,
@@ -288,7 +288,7 @@ pub async fn of_sources(
     tx.tx.all(query.bind(wanted.limit)).await?.iter().map(decode).collect()
 }
 
-/// Who uses a symbol.
+/// A user of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UsedBy {
     /// The symbol that uses it, or that of a file.
@@ -297,12 +297,12 @@ pub struct UsedBy {
     pub file_id: i64,
     /// The symbol that is used.
     pub target: i64,
-    /// How certain that is.
+    /// The certainty of the target.
     pub certainty: Certainty,
 }
 
-/// Who uses these symbols: one row for each source and target, the more certain ones first. For a walk over several levels, call
-/// it once for each level with the sources of the level before.
+/// Returns the users of these symbols: one row for each source and target, the more certain ones first. For a walk over several levels,
+/// call it once for each level with the sources of the level before.
 pub async fn sources_of(tx: &mut ProjectTx, targets: &[i64], wanted: Uses) -> Result<Vec<UsedBy>, Fault> {
     let text = format!(
         "SELECT u.source, u.file_id, u.target, u.certainty \
@@ -328,9 +328,9 @@ pub async fn sources_of(tx: &mut ProjectTx, targets: &[i64], wanted: Uses) -> Re
 /// A number of uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UseCount {
-    /// What is used: one of the targets or names that were asked for.
+    /// The target: one of those that were asked for.
     pub target: UseTarget,
-    /// How certain that is.
+    /// The certainty of the target.
     pub certainty: Certainty,
     /// Definitions and files that use it.
     pub sources: i64,

@@ -172,7 +172,7 @@ pub async fn of_root(tx: &mut ProjectTx, root: &str, limit: i64) -> Result<Vec<(
         .collect()
 }
 
-/// The number of different texts, each of which needs a vector.
+/// Counts the distinct texts; each needs a vector.
 pub async fn texts_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(DISTINCT content_hash) FROM {}", tx.table("chunks"));
     tx.tx.scalar(sql(text)).await
@@ -206,7 +206,7 @@ pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     tx.tx.scalar(sql(text)).await
 }
 
-/// Whether there are more than `most` vectors. Counts them only if the table is large enough for that many.
+/// Returns `true` if there are more than `most` vectors. Counts them only if the table is large enough for that many.
 pub async fn are_more_than(tx: &mut ProjectTx, most: i64) -> Result<bool, Fault> {
     let bytes_each = i64::try_from(tx.project().model().dimensions * size_of::<half::f16>()).unwrap_or(1);
     let text = format!("SELECT pg_relation_size('{}') / $1", tx.table("vectors"));
@@ -325,7 +325,7 @@ pub async fn candidates_exact(
     let compared = "(v.embedding <#> $1) + 0 AS distance";
     let rows = match selection {
         ChunkSelection::All => {
-            // Not the nearest vectors first: those that no chunk has any more would take places.
+            // Not the nearest vectors first: those that no chunk has any more would take up places in the result.
             let text = format!(
                 "SELECT c.id AS chunk_id, c.file_id, {compared} \
                  FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
@@ -421,7 +421,7 @@ pub async fn candidates_hnsw(
     rows.iter().map(hit).collect()
 }
 
-/// Whether the chunk exists, and its vector.
+/// Returns whether the chunk exists, and its vector.
 pub async fn of_chunk(tx: &mut ProjectTx, chunk_id: i64) -> Result<(bool, Option<Vec<f32>>), Fault> {
     let text = format!(
         "SELECT v.embedding FROM {} k LEFT JOIN {} v ON v.hash = k.content_hash WHERE k.chunk_id = $1",

@@ -64,16 +64,16 @@ pub async fn write_versions(
     write(tx, fence, Target { repository_id: hidden_id, is_hidden: true }, files, known).await
 }
 
-/// Where files are written.
+/// The repository that files are written to.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     repository_id: i64,
-    /// Whether it is the hidden repository of revisions.
+    /// `true` if it is the hidden repository of revisions.
     is_hidden: bool,
 }
 
 impl Target {
-    /// What the rows of one path are told apart by.
+    /// Returns the number that distinguishes the rows of one path.
     fn version(self, file: &FileWrite) -> i64 {
         if self.is_hidden { file.modified_ns } else { 0 }
     }
@@ -141,7 +141,7 @@ pub(super) struct NewChunk<'a> {
     pub(super) symbols: Vec<Option<i64>>,
 }
 
-/// Removes the old chunks of files; returns their number. What revisions have of changed files is kept for them.
+/// Removes the old chunks of files; returns their number. Former contents of changed files are kept for the revisions that have them.
 async fn remove_chunks(
     tx: &mut ProjectTx,
     target: Target,

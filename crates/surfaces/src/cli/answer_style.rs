@@ -1,4 +1,4 @@
-//! How an answer with code is shown: on a terminal with syntax colours, marked words and paths that are links.
+//! Styles answers that contain code: on a terminal with syntax colours, marked words and paths that are links.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::hyperlinks::{LinkedPlace, Links};
 use super::session::{Exit, Session, ToolAnswer};
 use crate::marks::Marks;
 
-/// The colours, marks and links of an answer; the default has none.
+/// The colours, marks and links of an answer; empty by default.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStyle {
     colours: CodeColours,
@@ -20,9 +20,9 @@ pub(super) struct AnswerStyle {
 /// A line of code to show.
 #[derive(Debug, Clone)]
 pub(super) struct CodeLine<'a> {
-    /// The line without its end.
+    /// The line without its line ending.
     pub(super) text: &'a str,
-    /// What matched in it according to the answer, in bytes; marked if the words of the query are not found.
+    /// The range that matched according to the answer, in bytes; marked if the words of the query are not found.
     pub(super) matched: Option<Range<usize>>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> From<&'a str> for CodeLine<'a> {
 }
 
 impl AnswerStyle {
-    /// Lines of a file that follow one another, escaped.
+    /// Formats consecutive lines of a file, escaped.
     pub(super) fn lines(&self, file: &str, lines: &[CodeLine<'_>]) -> Vec<String> {
         let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
         let spans = self.colours.of_lines(file, &texts);
@@ -48,12 +48,12 @@ impl AnswerStyle {
         shown.collect()
     }
 
-    /// One line of a file, escaped.
+    /// Formats one line of a file, escaped.
     pub(super) fn line(&self, file: &str, text: &str) -> String {
         self.lines(file, &[text.into()]).concat()
     }
 
-    /// A text that is a link to a place.
+    /// Returns the text as a link to a place.
     pub(super) fn link(&self, place: &LinkedPlace<'_>, text: String) -> String {
         self.links.link(place, text)
     }
@@ -94,7 +94,7 @@ async fn style(
     };
     let links = Links::new(session, &answer.envelope).await;
     let mut style = AnswerStyle { marks, links, ..AnswerStyle::default() };
-    // The first time tells which code is shown, the second time it has colours.
+    // The first rendering collects the code to colour, the second one has the colours.
     render(result, &style);
     style.colours.fill(&session.app.highlighter).await;
     style

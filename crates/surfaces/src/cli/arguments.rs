@@ -1,4 +1,4 @@
-//! The grammar of the command line: all commands. The flags of a command are in its own file.
+//! The grammar of the command line: all commands. The flags of a command are in the file of that command.
 
 use clap::{Parser, Subcommand};
 
@@ -104,12 +104,12 @@ pub(super) enum Command {
 }
 
 impl Cli {
-    /// Whether the command is a server.
+    /// Returns `true` if the command is a server.
     pub(super) fn serves(&self) -> bool {
         matches!(self.command, Command::Serve(_) | Command::Mcp(_))
     }
 
-    /// The settings given as flags; a command's own flags override `--set`.
+    /// Returns the settings given as flags; a command's own flags override `--set`.
     pub(super) fn overrides(&self) -> Overrides {
         let own = match &self.command {
             Command::Serve(args) => args.settings(),
@@ -122,7 +122,7 @@ impl Cli {
         Overrides {
             home: self.global.home.clone(),
             config_file: self.global.config.clone(),
-            // Values use the configuration's syntax: a number, boolean or array, else text.
+            // Values use the configuration's syntax: a number, boolean or array; anything else is text.
             settings: settings
                 .map(|(name, value)| {
                     let Ok(value) = value.parse();

@@ -1,4 +1,4 @@
-//! `index --write-artifact`: writes the index of the indexed commit as a portable file, so that others need not embed it again.
+//! `index --write-artifact`: writes the index of the indexed commit as a portable file, which saves others from embedding it again.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,26 +16,26 @@ use store::portable::ArtifactCommit;
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use upkeep::portable::{ArtifactRequest, require_within, write_artifact};
 
-/// Differing files that an error names.
+/// The number of differing files that an error names.
 const EXAMPLES_MAX: usize = 3;
 
-/// What is written after a run, and where.
+/// The target of the artifact that is written after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArtifactTarget {
     /// The absolute path of the folder.
     folder: PathBuf,
-    /// The repository, if the folder is named relative to it and is in it: no link may lead out of it.
+    /// The repository, if the folder is given relative to it and is inside it: no link may lead out of it.
     within: Option<PathBuf>,
     /// Write the file even if indexed files differ from the commit.
     allow_dirty: bool,
 }
 
 impl ArtifactTarget {
-    /// Resolves the folder as `--use-artifacts` does: a relative path is one in the repository, unless `..` leads out of it.
+    /// Resolves the folder as `--use-artifacts` does: a relative path is inside the repository, unless `..` leads out of it.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` if the repository is an archive, which is of no commit; for a relative path also if the repository is given
-    /// by its address, or if a link leads out of it.
+    /// `INVALID_REQUEST` if the repository is an archive, which belongs to no commit; for a relative path also if the repository
+    /// is given by its address, or if a link leads out of it.
     pub(super) fn resolve(folder: &str, repository: &str, allow_dirty: bool) -> Result<Self, Fault> {
         let is_archive = has_archive_name(repository) && Path::new(repository).is_file();
         let (folder, repository) = (Path::new(folder), Path::new(repository));
@@ -62,7 +62,7 @@ impl ArtifactTarget {
     }
 }
 
-/// Resolves each `..` of an absolute path by its text, so that no link before it is followed.
+/// Resolves each `..` of an absolute path lexically, so that no link before it is followed.
 fn without_parent_parts(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for part in path.components() {
@@ -76,7 +76,7 @@ fn without_parent_parts(path: &Path) -> PathBuf {
     resolved
 }
 
-/// The part of a `build_index` result that says what was indexed.
+/// The part of a `build_index` result that describes the indexed commit.
 #[derive(Debug, Deserialize)]
 struct FinishedRun {
     project_id: Option<String>,
@@ -103,7 +103,7 @@ struct WrittenArtifact {
     sha256: String,
 }
 
-/// Writes the artifact of a run that succeeded, and prints the answer of the run with it.
+/// Writes the artifact of a run that succeeded, and prints it with the answer of the run.
 pub(super) async fn answer_with_artifact(
     session: &Session,
     mut answer: ToolAnswer,
@@ -183,7 +183,7 @@ async fn find_repository(session: &Session, project: &Project, id: i64) -> Resul
     })
 }
 
-/// The commit that the artifact names; refuses an index that differs from it, unless that is allowed.
+/// Returns the commit that the artifact names; refuses an index that differs from it, unless that is allowed.
 fn artifact_commit(indexed: IndexedCommit, allow_dirty: bool) -> Result<ArtifactCommit, Fault> {
     let IndexedCommit { id, differing } = indexed;
     let is_dirty = !differing.is_empty();
@@ -203,7 +203,7 @@ fn artifact_commit(indexed: IndexedCommit, allow_dirty: bool) -> Result<Artifact
     Err(Fault::new(ErrorCode::IllegalState, message).with_details(details).with_hint(hint))
 }
 
-/// Formats what was written as a line; `None` if nothing was.
+/// Formats the written artifact as a line; `None` if none was written.
 pub(super) fn written_line(result: &Value) -> Option<String> {
     let written = WrittenArtifact::deserialize(result.get("artifact")?).ok()?;
     let line = format!(
@@ -217,7 +217,7 @@ pub(super) fn written_line(result: &Value) -> Option<String> {
     Some(if written.dirty { line + &differs() } else { line })
 }
 
-/// The part of a report about artifacts that is printed.
+/// The printed part of a report about artifacts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RestoredCounts {
@@ -234,7 +234,7 @@ struct UsedFile {
     relation: String,
 }
 
-/// Formats what a run took from artifacts as a line; `None` if no text needed a vector.
+/// Formats the vectors that a run took from artifacts as a line; `None` if no text needed a vector.
 pub(super) fn restored_line(restored: &RestoredCounts) -> Option<String> {
     if restored.texts == 0 {
         return None;
@@ -287,7 +287,7 @@ mod tests {
             assert_eq!(resolve(folder).unwrap_err().code, ErrorCode::InvalidRequest, "{folder}");
         }
         assert_eq!(resolve("built").unwrap().within.as_deref(), Some(repository.as_path()));
-        // What somebody names in full, or beside the repository, may be anywhere.
+        // A path that is absolute or outside of the repository may be anywhere.
         for folder in ["..", "../new", repository.join("ci-artifacts").to_str().unwrap()] {
             assert_eq!(resolve(folder).unwrap().within, None, "{folder}");
         }
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_and_written_is_said_in_a_line() {
+    fn restored_and_written_vectors_are_reported_in_a_line() {
         let restored = |value: Value| restored_line(&RestoredCounts::deserialize(&value).unwrap());
         assert_eq!(restored(json!({ "files": 1, "vectors": 0, "texts": 0 })), None);
         assert_eq!(

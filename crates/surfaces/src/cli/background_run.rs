@@ -1,4 +1,4 @@
-//! An index run that continues after its command answered: the text is searchable, the vectors are still pending.
+//! An index run that continues after its command has answered: the text is searchable, the vectors are still pending.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use engine::jobs::Progress as Counts;
 use gate::tools::Progress;
 use platform::process::{self, Program};
 
-/// Longest wait for an estimate of the time left, which needs a first vector, before the run is detached.
+/// Longest wait for an estimate of the remaining time, which needs a first vector, before the run is detached.
 const ESTIMATE_WAIT: Duration = Duration::from_secs(8);
 /// Poll interval during that wait.
 const ESTIMATE_POLL: Duration = Duration::from_millis(250);
@@ -61,7 +61,7 @@ struct IndexStatusArguments<'a> {
 }
 
 impl<'a> BackgroundRun<'a> {
-    /// The run that a `build_index` answer reports as unfinished; none if it has finished.
+    /// Returns the run that a `build_index` answer reports as unfinished; `None` if it has finished.
     pub(super) fn from_answer(
         session: &'a Session,
         answer: &ToolAnswer,
@@ -84,8 +84,8 @@ impl<'a> BackgroundRun<'a> {
         answer
     }
 
-    /// Hands the run to a detached process and tells the user how far the vectors are. Waits for the run itself if no process
-    /// can be started.
+    /// Hands the run to a detached process and reports the progress of the vectors to the user. Waits for the run itself if no
+    /// process can be started.
     pub(super) async fn finish_in_background(&self) {
         let deadline = Instant::now() + ESTIMATE_WAIT;
         let mut job = self.job().await;
@@ -147,7 +147,7 @@ impl<'a> BackgroundRun<'a> {
         }
     }
 
-    /// The current state of the job; none if `index_status` fails or no longer lists it.
+    /// Returns the current state of the job; `None` if `index_status` fails or no longer lists it.
     async fn job(&self) -> Option<JobStatus> {
         let arguments = IndexStatusArguments { project_id: self.project };
         let answer = self.session.call("index_status", &arguments, Progress::default()).await;

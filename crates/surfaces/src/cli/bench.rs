@@ -1,4 +1,4 @@
-//! `bench`: measures quality and speed, in a home of its own below the data directory.
+//! `bench`: measures quality and speed, with a data directory of its own below the installation's.
 
 use std::path::PathBuf;
 

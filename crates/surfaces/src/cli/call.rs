@@ -1,4 +1,4 @@
-//! `call`: calls any enabled tool and prints the same envelope that a server would send.
+//! `call`: calls any enabled tool and prints the envelope that a server would send.
 
 use std::io::Read;
 
@@ -29,7 +29,7 @@ pub(super) struct CallArgs {
     request_id: Option<String>,
 }
 
-/// Entry point of `call`. Prints the envelope: on one line with `--json`, else indented.
+/// Entry point of `call`. Prints the envelope: on one line with `--json`, otherwise indented.
 pub(super) async fn call_tool(session: &Session, args: &CallArgs) -> CommandResult {
     let source = args.positional.as_deref().or(args.args.as_deref()).unwrap_or("{}");
     let arguments = read_arguments(source).map_err(CommandError::not_run)?;
@@ -39,14 +39,14 @@ pub(super) async fn call_tool(session: &Session, args: &CallArgs) -> CommandResu
     let called = session.call_as(caller, &args.tool, &arguments, bar.progress()).await;
     bar.finish();
     let envelope = answer::json(&called.envelope);
-    // JSON output escapes control characters but not other invisible ones; the reader has to handle those.
+    // JSON output escapes control characters but not other invisible ones; those are up to the reader.
     session.output.print_line(&if session.output.json {
         envelope.to_string()
     } else {
         format!("{envelope:#}")
     });
     if args.tool == "build_index" {
-        // A server would finish the run after the answer; this process exits, so another one has to.
+        // A server would finish the run after the answer; this process exits, so a detached one has to.
         let path = arguments["repoPath"].as_str().unwrap_or(".");
         let path = indexable(path, &session.app.config.git).unwrap_or_else(|_| path.to_owned());
         let built = BuildIndex {

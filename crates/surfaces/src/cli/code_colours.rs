@@ -1,4 +1,4 @@
-//! Code on a terminal: syntax colours and marked words, in the same classes as on the pages.
+//! Code on a terminal: syntax colours and marked words, in the same classes as on the web pages.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use contract::escaped;
 use engine::highlighting::{CodeText, Highlighter};
 use languages::highlight::{Highlight, HighlightedSpan, by_line};
 
-/// Bytes of code that are coloured together.
+/// The number of bytes of code that are coloured together.
 const BATCH_BYTES: usize = 256 << 10;
-/// How long an answer waits for colours; the rest of its code is printed without.
+/// The time that an answer waits for colours; the rest of its code is printed without them.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// The style of a class. Of the 16 colours of a terminal, only those that are readable on light and dark grounds; red is left
-/// to marked words.
+/// Returns the style of a class. Of the 16 colours of a terminal, only those that are readable on light and dark backgrounds are
+/// used; red is reserved for marked words.
 const fn style(highlight: Highlight) -> Style {
     match highlight {
         Highlight::Comment => Style::new().dimmed(),
@@ -36,7 +36,7 @@ const fn style(highlight: Highlight) -> Style {
     }
 }
 
-/// A line of code, escaped, with its colours and marked words.
+/// Formats a line of code, escaped, with its colours and marked words.
 pub(super) fn painted(text: &str, spans: &[(Range<usize>, Highlight)], marks: &[Range<usize>]) -> String {
     let shown = pieces(text.len(), spans, marks).into_iter().map(|piece| {
         let style = if piece.is_marked { MARK } else { piece.highlight.map(style).unwrap_or_default() };
@@ -45,23 +45,23 @@ pub(super) fn painted(text: &str, spans: &[(Range<usize>, Highlight)], marks: &[
     shown.collect()
 }
 
-/// The colours of the code in an answer. Code is first shown without them, which tells what to colour.
+/// The colours of the code in an answer. The answer is first rendered without them, which collects the code to colour.
 #[derive(Debug, Default)]
 pub(super) struct CodeColours {
-    /// By language and text.
+    /// The known colours, by language and text.
     known: HashMap<&'static str, HashMap<String, Vec<HighlightedSpan>>>,
-    /// Code that was shown before its colours were known.
+    /// Code that was rendered before its colours were known.
     missing: RefCell<Vec<(&'static str, String)>>,
 }
 
 impl CodeColours {
-    /// The coloured parts of each of several lines of a file that follow one another.
+    /// Returns the coloured parts of each of several consecutive lines of a file.
     pub(super) fn of_lines(&self, file: &str, lines: &[&str]) -> Vec<Vec<(Range<usize>, Highlight)>> {
         let text = lines.join("\n");
         let spans = self.of_text(file, &text);
         let mut coloured = by_line(&text, spans);
         let of_line = |line: &&str| {
-            // The last line is missing if it is empty. A line that contains a line end differs, and gets no colours.
+            // The last line is missing if it is empty. A line that contains a line ending differs, and stays uncoloured.
             let found = coloured.next().filter(|found| found.text == *line);
             found.map(|found| found.spans).unwrap_or_default()
         };
@@ -79,7 +79,7 @@ impl CodeColours {
         }
     }
 
-    /// Colours the code that was shown without colours.
+    /// Colours the code that was rendered without colours.
     pub(super) async fn fill(&mut self, highlighter: &Arc<Highlighter>) {
         let began = Instant::now();
         let missing = self.missing.take();
@@ -99,7 +99,7 @@ impl CodeColours {
     }
 }
 
-/// The texts in their order, in groups of at most [`BATCH_BYTES`] or one text.
+/// Splits the texts, in order, into groups of at most [`BATCH_BYTES`] or one text.
 fn batches<'a>(texts: &'a [(&'static str, String)]) -> impl Iterator<Item = &'a [(&'static str, String)]> {
     let mut rest = texts;
     std::iter::from_fn(move || {

@@ -16,7 +16,7 @@ pub(super) struct CompletionsArgs {
 /// Entry point of `completions`; `grammar` is the whole command line.
 pub(super) fn print_completions(args: &CompletionsArgs, grammar: Command) -> Exit {
     let mut script = Vec::new();
-    // We parse without the program's name, but in a shell the name is part of the command line.
+    // The program's name is not parsed here, but in a shell it is part of the command line.
     let mut grammar = grammar.no_binary_name(false);
     clap_complete::generate(args.shell, &mut grammar, "pairofcleats", &mut script);
     Output { json: false, quiet: false }.print_text(&String::from_utf8_lossy(&script));

@@ -1,4 +1,4 @@
-//! The flags of the dashboard, which `serve` and `mcp` can serve beside themselves.
+//! The flags of the dashboard, which `serve` and `mcp` can serve as well.
 
 use super::flags::whole_number_in;
 use super::output::{PATH, styled};
@@ -31,7 +31,7 @@ fn parse_port(text: &str) -> Result<u16, String> {
 }
 
 impl DashboardFlags {
-    /// Binds the dashboard if it is wanted. Nothing is served yet.
+    /// Binds the dashboard if it is enabled, without serving anything yet.
     ///
     /// # Errors
     /// `INVALID_INPUT` for a host beyond loopback; `ILLEGAL_STATE` if no port is free.

@@ -1,4 +1,4 @@
-//! `doctor`: checks the installation and says how to repair it.
+//! `doctor`: checks the installation and suggests repairs.
 
 mod launch_sites;
 mod site_commands;
@@ -32,9 +32,9 @@ use upkeep::install::{AssetReport, AssetState, verify_assets};
 const DATA_CHECK: &str = "data";
 /// Name of the check of the program that fetches repositories.
 const GIT_CHECK: &str = "git";
-/// Longest time for asking that program for its version.
+/// Time limit for asking that program for its version.
 const GIT_TIME: Duration = Duration::from_secs(5);
-/// A larger database, in bytes, is read only with `--all` or `--repair`.
+/// Size in bytes above which the database is read only with `--all` or `--repair`.
 const READ_BYTES_MAX: u64 = 8 << 30;
 
 /// Arguments of `doctor`.
@@ -118,7 +118,7 @@ async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Lists who may index which directories, and finds repositories outside the directories of their project.
+/// Lists which users may index which directories, and finds repositories outside the directories of their project.
 async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
     let check =
         |ok, message: String, remedy| DoctorCheck { name: "may index".to_owned(), ok, message, remedy };
@@ -155,7 +155,7 @@ async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Asks git for its version, if repositories are fetched from their addresses.
+/// Asks git for its version, if repositories are fetched by address.
 async fn check_git(app: &App) -> Option<DoctorCheck> {
     if !fetches_repositories(app) {
         return None;
@@ -181,7 +181,7 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether repositories are fetched here: there are mirrors of some, or a list, a source or a site of launch runs names an address.
+/// Returns `true` if repositories are fetched here: there are mirrors, or a list, a source or a site of launch runs contains an address.
 fn fetches_repositories(app: &App) -> bool {
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
@@ -222,8 +222,8 @@ fn asset_check(report: AssetReport) -> DoctorCheck {
     }
 }
 
-/// Checks that the data directory is writable. With an external database, the server writes only to its folder `projects`, and
-/// containers have the rest read-only.
+/// Checks that the data directory is writable. With an external database, the server writes only to the folder `projects`, and
+/// containers mount the rest read-only.
 fn check_data_directory(app: &App) -> DoctorCheck {
     let home = app.layout.home();
     let write_probe = |folder: &Path| {
@@ -254,7 +254,7 @@ fn check_data_directory(app: &App) -> DoctorCheck {
     }
 }
 
-/// Checks the server's address. An address in use passes: another program may use it on purpose, and the message says so.
+/// Checks the server's address. An address in use passes: another program may use it on purpose, as the message says.
 async fn check_server_address(app: &App) -> DoctorCheck {
     let bound = http::listen(app).await;
     if let (Err(_), Some(address)) = (&bound, http::running_server_url(app)) {
@@ -276,7 +276,7 @@ async fn check_server_address(app: &App) -> DoctorCheck {
     }
 }
 
-/// Checks that files can be parsed, and reports how far the parser and git history processes are sandboxed.
+/// Checks that files can be parsed, and reports the extent to which the parser and git history processes are sandboxed.
 async fn check_parsing(app: &App) -> DoctorCheck {
     let parsing = app.parsing.clone();
     let (ok, message, remedy) = match blocking(move || parser::probe(&parsing)).await {
@@ -300,7 +300,7 @@ async fn check_parsing(app: &App) -> DoctorCheck {
     DoctorCheck { name: "parsing".to_owned(), ok, message, remedy }
 }
 
-/// Reports what `check_status` finds about the database, the model and the default workspace.
+/// Reports the findings of `check_status` on the database, the model and the default workspace.
 async fn check_database_and_model(session: &Session) -> Vec<DoctorCheck> {
     let called = session.call("check_status", &serde_json::Map::new(), Progress::default()).await;
     let check = |ok, message: &str, remedy: Option<&str>| DoctorCheck {
@@ -370,7 +370,7 @@ fn damage_check(name: &str, tables: &[DamagedTable], refused: Option<String>) ->
         true => refused.unwrap_or_else(|| {
             "`pairofcleats doctor --repair` rebuilds the index from the repositories; findings, decisions and keys are kept.".to_owned()
         }),
-        // Data that no repository contains.
+        // Data that cannot be rebuilt from a repository.
         false => "Restore the database from a backup (docs/operations.md); this data cannot be rebuilt.".to_owned(),
     };
     DoctorCheck {

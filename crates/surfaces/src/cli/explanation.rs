@@ -1,4 +1,4 @@
-//! `search --explain`: how the query was read, what found each hit, and the parts of its score.
+//! `search --explain`: shows how the query was parsed, what found each hit, and the parts of its score.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use super::output::{DIM, styled};
 use crate::score::{LEGEND, figure, found_by, lines, words};
 use contract::escaped_line;
 
-/// How the query was read; set only with `--explain`.
+/// The interpretation of the query; set only with `--explain`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SearchExplanation {
     filters: Vec<String>,
     terms: Vec<ExplainedTerm>,
-    /// The remaining numbers that concern the whole query.
+    /// The remaining numbers, which concern the whole query.
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
@@ -29,7 +29,7 @@ struct ExplainedTerm {
 }
 
 impl SearchExplanation {
-    /// The parsed query, the filters and the weights of the terms.
+    /// Formats the parsed query, the filters and the weights of the terms.
     pub(super) fn render(&self, query: &str) -> String {
         let mut shown = String::new();
         let mut line = |label: &str, text: &str| {
@@ -48,12 +48,12 @@ impl SearchExplanation {
     }
 }
 
-/// The legend, which explains the parts of all hits.
+/// Returns the legend, which explains the parts of all hits.
 pub(super) fn legend() -> String {
     format!("{}\n", styled(DIM, LEGEND))
 }
 
-/// What found a hit, and the parts of its score, one on each line; empty if the answer has none.
+/// Formats what found a hit, and the parts of its score, one on each line; empty if the answer has none.
 pub(super) fn score_parts(parts: &Map<String, Value>) -> String {
     if parts.is_empty() {
         return String::new();
@@ -68,7 +68,7 @@ pub(super) fn score_parts(parts: &Map<String, Value>) -> String {
     shown
 }
 
-/// Named values in one line.
+/// Formats named values on one line.
 fn weights(values: &Map<String, Value>) -> String {
     let shown = values.iter().filter_map(|(name, value)| Some(format!("{} {}", words(name), figure(value)?)));
     shown.collect::<Vec<_>>().join(", ")
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_a_hit_is_said() {
+    fn the_source_of_a_hit_is_named() {
         for (parts, expected) in [
             (json!({ "lexical": 0.2, "dense": 0.0, "fused": 0.1 }), "found by words\n"),
             (json!({ "lexical": 0.0, "dense": 0.2, "fused": 0.1 }), "found by vectors\n"),

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use engine::search::fields::{FIELDS, FilterField, ValueKind};
 
-/// What the parser takes for a flag of type true or false that has no value. It means true, and nobody writes it.
+/// The value that the parser substitutes for a boolean flag without a value. It means true, and is not documented.
 const WITHOUT_VALUE: &str = "y";
 
-/// Name of the argument with the words of the query.
+/// Name of the argument that holds the words of the query.
 const QUERY: &str = "query";
 
-/// Fields whose values are code and may begin with a hyphen: `->`, `-> Result<Order>`, `--i`.
+/// Fields whose values are code and may start with a hyphen: `->`, `-> Result<Order>`, `--i`.
 const CODE_FIELDS: &[&str] = &["content", "signature", "inferredType", "returnType", "riskFlow"];
 
 /// The filter flags that were given, as arguments of the tool.
@@ -60,8 +60,8 @@ fn flag_value(field: &FilterField, matches: &ArgMatches) -> Option<Value> {
     }
 }
 
-/// A query word `true` or `false` right after a flag without a value: `--async false` means `--async=false` to most people, but
-/// would search for the word in asynchronous chunks.
+/// Returns a query word `true` or `false` right after a flag without a value: `--async false` means `--async=false` to most
+/// people, but would search for the word in asynchronous chunks.
 fn detached_value(field: &FilterField, matches: &ArgMatches) -> Option<String> {
     let last_value = matches.get_raw(field.name)?.next_back()?;
     if last_value != WITHOUT_VALUE {
@@ -73,7 +73,7 @@ fn detached_value(field: &FilterField, matches: &ArgMatches) -> Option<String> {
     after.next().map(|(word, _)| word.clone())
 }
 
-/// The filter flag that a field took for its value, because it was given none.
+/// Returns the filter flag that a field without a value took as its value.
 fn swallowed_flag(field: &FilterField, matches: &ArgMatches) -> Option<&'static str> {
     let value = matches.get_one::<String>(field.name)?.strip_prefix("--")?;
     FIELDS.iter().map(|field| field.cli_flag).find(|flag| *flag == value)

@@ -1,4 +1,4 @@
-//! Flags that every command accepts, and parsers of arguments that several commands accept.
+//! Flags that every command accepts, and parsers of arguments that several commands share.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -87,13 +87,13 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
 }
 
-/// Parses an address, which stays as it is, or a path as [`absolute`] does.
+/// Parses an address, which is kept unchanged, or a path as [`absolute`] does.
 pub(super) fn address_or_absolute(text: &str) -> Result<String, String> {
     if RepositoryAddress::parse(text).is_some() { Ok(text.to_owned()) } else { absolute(text) }
 }
 
-/// Resolves what a command is to index: an address as it is; the absolute path of what exists; `owner/name` as its address on
-/// `git.default_host`; else an absolute path all the same, so that the tool says that it does not exist.
+/// Resolves the argument that names what to index: an address is kept; an existing path becomes absolute; `owner/name` becomes its address
+/// on `git.default_host`; anything else becomes an absolute path all the same, so that the tool reports that it does not exist.
 ///
 /// # Errors
 /// `INVALID_REQUEST` if it can be none of these.
@@ -106,19 +106,19 @@ pub(super) fn indexable(text: &str, settings: &config::Git) -> Result<String, Fa
     })
 }
 
-/// Parses a repository argument: an address in its one spelling, the absolute path if it is a folder or contains a slash, else the
-/// repository's name.
+/// Parses a repository argument: an address in its canonical spelling, the absolute path if it is a folder or contains a slash,
+/// else the repository's name.
 pub(super) fn repository(text: &str) -> Result<String, String> {
     match RepositoryAddress::parse(text) {
         Some(Ok(address)) => return Ok(address.as_str().to_owned()),
-        // The tool says what is wrong with it.
+        // The tool reports the error.
         Some(Err(_)) => return Ok(text.to_owned()),
         None => {}
     }
     if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
 }
 
-/// Parses a whole number; the messages of the standard library are for programmers.
+/// Parses a whole number; the messages of the standard library are meant for programmers.
 pub(super) fn whole_number<N: TryFrom<i128>>(text: &str) -> Result<N, String> {
     let number: i128 = text.parse().map_err(|_| "it is not a whole number".to_owned())?;
     N::try_from(number).map_err(|_| "it is too small or too large".to_owned())
@@ -184,7 +184,7 @@ mod tests {
         for text in ["https://other/acme/shop", "git@host:acme/shop"] {
             assert_eq!(indexable(text, &settings).unwrap(), text);
         }
-        // What exists is meant, and only a pair of names is completed.
+        // An existing path is taken as such, and only a pair of names is completed.
         for text in [".", "src/cli", "./acme/shop", "../acme/shop", "shop", "/no/such/dir"] {
             assert!(indexable(text, &settings).unwrap().starts_with('/'), "{text}");
         }

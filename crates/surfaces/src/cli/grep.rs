@@ -19,7 +19,7 @@ use contract::escaped_line;
 use gate::tools::Progress;
 use gate::tools::browse::SEARCH_FILE;
 
-/// Lines of a page; each page is a call.
+/// Number of lines on a page; each page is one call.
 const PAGE_LINES: usize = 1000;
 
 /// Arguments of `grep`. Those with a name in JSON are arguments of the tool `search`.
@@ -105,11 +105,11 @@ pub(super) async fn run_grep(session: &Session, args: &GrepArgs) -> CommandResul
     if !session.output.json {
         session.output.print_note(&styled(DIM, &summary(result)));
     }
-    // As of grep: 0 with matching lines, 1 without, 2 if nothing could be searched.
+    // As in grep: 0 with matching lines, 1 without, 2 if the search failed.
     Ok(if line_count(result) == 0 { Exit::Failed } else { exit })
 }
 
-/// Calls the tool page by page; the answer has the lines of all pages.
+/// Calls the tool page by page; the answer contains the lines of all pages.
 async fn all_pages(session: &Session, args: &GrepArgs) -> ToolAnswer {
     let mut left = args.top.unwrap_or(usize::MAX);
     let mut arguments = arguments(args, left.min(PAGE_LINES));
@@ -157,7 +157,7 @@ fn line_count(result: &Value) -> usize {
     files.map_or(0, |files| files.iter().filter_map(|file| Some(file["lines"].as_array()?.len())).sum())
 }
 
-/// Appends the lines of a page to those before it.
+/// Appends the lines of a page to the previous ones.
 fn append(all: &mut Value, mut page: Value) {
     let more = page.pointer_mut("/matches/files").map(Value::take);
     for field in ["nextOffset", "omitted", "total", "totalRelation"] {
@@ -182,13 +182,13 @@ fn append(all: &mut Value, mut page: Value) {
 }
 
 impl GrepArgs {
-    /// Lines before and after each match.
+    /// Returns the number of lines before and after each match.
     fn around(&self) -> (usize, usize) {
         let around = self.context.unwrap_or(0);
         (self.before_context.unwrap_or(around), self.after_context.unwrap_or(around))
     }
 
-    /// What to mark in the lines.
+    /// Returns the marks to show in the lines.
     fn marks(&self) -> Marks {
         Marks::of_search(&self.query, if self.fixed { "exact" } else { "regex" }, self.case)
     }
@@ -267,7 +267,7 @@ impl FoundFile {
         let path = self.shown_path();
         let lines = self.lines_with_context(before, after);
         for run in lines.chunk_by(|one, next| one.0 + 1 == next.0) {
-            // As grep does, a line of dashes separates runs of lines.
+            // As in grep, a line of dashes separates groups of lines.
             if before.max(after) > 0 && !shown.is_empty() {
                 let _ = writeln!(shown, "{}", styled(DIM, "--"));
             }
@@ -289,7 +289,7 @@ impl FoundFile {
         }
     }
 
-    /// The lines to print, so that those around two matches are printed once: the number, the match if it is one, the text.
+    /// Returns the lines to print, so that those around two matches are printed once: the number, the match if there is one, the text.
     fn lines_with_context(&self, before: usize, after: usize) -> Vec<(u64, Option<&FoundLine>, &str)> {
         let mut lines: BTreeMap<u64, (Option<&FoundLine>, &str)> = BTreeMap::new();
         for found in &self.lines {
@@ -306,7 +306,7 @@ impl FoundFile {
 }
 
 impl FoundLine {
-    /// The first match in the text, in bytes.
+    /// Returns the first match in the text, in bytes.
     fn matched(&self) -> Option<Range<usize>> {
         let first = self.column.checked_sub(self.text_column.unwrap_or(1))?;
         let first = usize::try_from(first).ok()?;
@@ -321,7 +321,7 @@ fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { several })
 }
 
-/// The totals.
+/// Formats the totals.
 fn summary(result: &Value) -> String {
     let GrepResult { matches, total, total_relation } = GrepResult::deserialize(result).unwrap_or_default();
     let least = if total_relation.is_some() { "at least " } else { "" };

@@ -52,7 +52,7 @@ pub(super) async fn check_health(session: &Session, args: HealthArgs) -> Command
     Ok(Exit::Ok)
 }
 
-/// The host under which this machine reaches a server that listens on `bind`.
+/// Returns the host under which this machine reaches a server that listens on `bind`.
 fn own_host(bind: &str) -> String {
     match bind.parse::<IpAddr>() {
         Ok(address) if address.is_unspecified() || address.is_loopback() => "localhost".to_owned(),

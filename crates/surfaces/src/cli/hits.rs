@@ -39,7 +39,7 @@ struct OmittedCounts {
 }
 
 impl OmittedCounts {
-    /// Says what was omitted and which flags retrieve it; the tool's own hint names its arguments instead.
+    /// States what was omitted and which flags retrieve it; the tool's own hint names its arguments instead.
     fn sentence(&self) -> String {
         let Self { texts, hits } = self;
         format!(
@@ -71,7 +71,7 @@ struct SearchHit {
     context_before: Vec<String>,
     context_after: Vec<String>,
     other_places: Option<OtherPlaces>,
-    /// The branches and tags that were asked for and have it.
+    /// The requested branches and tags that contain it.
     revisions: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl SearchHit {
         shown.push('\n');
     }
 
-    /// `path:line`, which is a link.
+    /// Formats `path:line` as a link.
     fn location(&self, style: &AnswerStyle) -> String {
         let line = self.line.unwrap_or(self.start_line);
         let repo = self.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
@@ -159,7 +159,7 @@ impl SearchHit {
         style.link(&place, location)
     }
 
-    /// The code with line numbers. A snippet may start after the first line of the chunk.
+    /// Returns the code with line numbers. A snippet may start after the first line of the chunk.
     fn lines(&self) -> Vec<(Option<u32>, &str)> {
         let (text, first) = match (&self.content, &self.snippet) {
             (Some(content), _) => (content, Some(self.start_line)),
@@ -176,7 +176,7 @@ impl SearchHit {
     }
 }
 
-/// A line without the spaces at its end, as far as they are printed as spaces.
+/// Returns a line without trailing spaces, as far as they are printed as spaces.
 fn without_end_spaces(line: &str) -> &str {
     line.trim_end_matches(|char: char| char.is_whitespace() && !is_escaped(char))
 }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_said() {
+    fn omitted_hits_are_reported() {
         let shown = plain(&json!({
             "hits": [{ "repo": "r", "file": "a", "startLine": 1, "kind": "block", "headline": "use x" }],
             "total": 9, "omitted": { "texts": 1, "hits": 0, "hint": "Ask for fewer." }

@@ -16,13 +16,13 @@ use gate::app::blocking;
 use platform::process::Program;
 use platform::safe_open;
 
-/// The hooks that git runs after it changed files or history.
+/// The hooks that git runs after it has changed files or history.
 const HOOKS: [&str; 4] = ["post-commit", "post-merge", "post-checkout", "post-rewrite"];
 /// The line by which a hook is recognised as written by this program.
 const MARK: &str = "# written by `pairofcleats hook`";
 /// File extension of the backup when `--force` replaces another hook.
 const BACKUP_EXTENSION: &str = "before-pairofcleats";
-/// How much of a hook is searched for that line.
+/// The number of bytes of a hook that are searched for that line.
 const HOOK_BYTES_MAX: u64 = 65_536;
 /// Time limit of the git command that prints the hooks folder.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,8 +73,8 @@ pub(super) async fn print_or_install_hooks(session: &Session, args: HookArgs) ->
     Ok(session.print_result(&InstalledHooks { hooks }, &text))
 }
 
-/// The script, which is the same for all hooks. It unsets the variables that git sets for the command that triggered the hook,
-/// because they would override the path that is indexed.
+/// Returns the script, which is the same for all hooks. It unsets the variables that git sets for the command that triggered the
+/// hook, because they would override the path that is indexed.
 fn script(program: &Path, session: &Session, project: Option<&str>) -> String {
     let mut command = quoted(&program.to_string_lossy());
     let home = session.app.layout.home();
@@ -99,7 +99,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Writes all hooks, or none if one exists that this program did not write; with `force`, renames such hooks to backups first.
+/// Writes all hooks, or none if there is one that this program did not write; with `force`, renames such hooks to backups first.
 fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>, Fault> {
     let folder = hooks_folder(repository)?;
     let unwritable =
@@ -124,7 +124,7 @@ fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>,
     }
     for hook in &hooks {
         let temporary = hook.with_extension("unfinished");
-        // `create_new` never follows a link that somebody left under this name.
+        // `create_new` never follows a link that another process left under this name.
         let _ = std::fs::remove_file(&temporary);
         std::fs::File::create_new(&temporary)
             .and_then(|mut file| file.write_all(script.as_bytes()))
@@ -145,7 +145,7 @@ fn is_foreign(hook: &Path) -> bool {
     }
 }
 
-/// The folder where git looks for hooks. Asks git, because `core.hooksPath`, linked work trees and submodules change it.
+/// Returns the folder where git looks for hooks. Asks git, because `core.hooksPath`, linked work trees and submodules change it.
 fn hooks_folder(repository: &Path) -> Result<PathBuf, Fault> {
     let mut git = Program::new("git").arg("-C").arg(repository);
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {

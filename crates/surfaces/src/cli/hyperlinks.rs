@@ -1,6 +1,6 @@
-//! Paths as links that a terminal opens on a click: the escape sequence OSC 8.
+//! Shows paths as links that a terminal opens on a click: the escape sequence OSC 8.
 //!
-//! A terminal that does not know the sequence may print it into the text, so links are for terminals that are known to know it.
+//! A terminal that does not support the sequence may print it into the text, so links are enabled only on terminals known to support it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -13,29 +13,29 @@ use crate::uri_encoding::{PATH, UNRESERVED};
 use contract::{Envelope, ErrorCode, Fault, ProjectId, unescaped};
 use store::{Access, ProjectTx, repositories};
 
-/// What a format may contain in braces.
+/// The variables that a format may contain in braces.
 const VARIABLES: [&str; 4] = ["{host}", "{path}", "{line}", "{column}"];
 
-/// Begins a sequence with an address; the text of the link follows, and an empty address ends it.
+/// Starts a link; the address and the text of the link follow, and an empty address ends it.
 const BEGIN: &str = "\u{1b}]8;;";
 const END: &str = "\u{1b}\\";
 
-/// Terminals by their `TERM_PROGRAM`.
+/// Terminals that are recognised by `TERM_PROGRAM`.
 const PROGRAMS: &[&str] = &["Hyper", "WezTerm", "ghostty", "iTerm.app", "terminology", "vscode", "zed"];
-/// Terminals by their `TERM`.
+/// Terminals that are recognised by `TERM`.
 const TERMS: &[&str] = &["alacritty", "alacritty-direct", "foot", "xterm-ghostty", "xterm-kitty"];
-/// Terminals by a variable that only they set.
+/// Terminals that are recognised by a variable that only they set.
 const VARIABLES_OF_TERMINALS: &[&str] = &["DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION"];
-/// The library of GNOME Terminal and others crashes on links in its version 0.50.0, the first that has them.
+/// Version 0.50.0 of the library of GNOME Terminal and others, the first with links, crashes on them.
 const VTE_BROKEN: u32 = 5000;
 
-/// Whether stdout is a terminal that is known to have links. `FORCE_HYPERLINK` decides, if it is set: `0` for no.
+/// Returns `true` if stdout is a terminal that is known to support links. `FORCE_HYPERLINK` decides if it is set: `0` means no.
 pub(super) fn has_hyperlinks(is_terminal: bool, environment: &BTreeMap<String, String>) -> bool {
     let value = |name: &str| environment.get(name).map(String::as_str).unwrap_or_default();
     if let Some(forced) = environment.get("FORCE_HYPERLINK") {
         return forced.trim() != "0";
     }
-    // Multiplexers inherit the variables of the terminal around them, and old ones do not pass links on.
+    // Multiplexers inherit the variables of the terminal around them, and old versions do not pass links on.
     let is_multiplexed = ["TMUX", "STY", "ZELLIJ"].iter().any(|name| environment.contains_key(*name));
     if !is_terminal || is_multiplexed || value("TERM") == "dumb" {
         return false;
@@ -47,13 +47,12 @@ pub(super) fn has_hyperlinks(is_terminal: bool, environment: &BTreeMap<String, S
         || value("COLORTERM") == "xfce4-terminal"
 }
 
-/// The setting `terminal.link_format`: an address with variables.
+/// The setting `terminal.link_format`: an address that contains variables.
 #[derive(Debug, Clone)]
 pub(super) struct LinkFormat(String);
 
 impl LinkFormat {
-    /// # Errors
-    /// `INVALID_INPUT` with the rule that the text breaks.
+    /// # Errors `INVALID_INPUT` with the violated rule.
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
         let invalid = |why: &str| {
             Fault::new(ErrorCode::InvalidInput, format!("The setting `terminal.link_format` {why}."))
@@ -76,10 +75,10 @@ impl LinkFormat {
         Ok(Self(text.to_owned()))
     }
 
-    /// The address of a place. A place without a line is the first line.
+    /// Returns the address of a place. A place without a line is the first line.
     fn address(&self, host: &str, path: &str, line: Option<u64>, column: Option<u64>) -> String {
         let number = |number: Option<u64>| number.unwrap_or(1).to_string();
-        // The path comes last, so that nothing in it is taken for a variable; its braces are encoded anyway.
+        // The path is inserted last, so that no part of it is taken for a variable; its braces are encoded anyway.
         self.0
             .replace("{line}", &number(line))
             .replace("{column}", &number(column))
@@ -91,7 +90,7 @@ impl LinkFormat {
 /// A place in a file, as an answer names it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LinkedPlace<'a> {
-    /// The repository; absent if the answer is about one only.
+    /// The repository; absent if the answer concerns only one.
     pub(super) repository: Option<&'a str>,
     /// The path in the repository.
     pub(super) file: &'a str,
@@ -101,20 +100,20 @@ pub(super) struct LinkedPlace<'a> {
     pub(super) column: Option<u64>,
 }
 
-/// What links of an answer need: where its repositories are.
+/// The data that links of an answer need: the locations of its repositories.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// `None`: paths are not links.
+    /// The format of addresses; `None` if paths are not links.
     format: Option<LinkFormat>,
     host: String,
-    /// The folders of repositories by their names.
+    /// The folders of repositories, by name.
     roots: HashMap<String, String>,
-    /// The repository of places that name none.
+    /// The repository of places that do not name one.
     only: Option<String>,
 }
 
 impl Links {
-    /// The links of an answer; none if the terminal does not have them, or the folders cannot be read.
+    /// Returns the links of an answer; empty if the terminal does not support them, or the folders cannot be read.
     pub(super) async fn new(session: &Session, envelope: &Envelope) -> Self {
         let Some(format) = &session.terminal.link_format else { return Self::default() };
         let roots = match roots(session, envelope).await {
@@ -134,7 +133,7 @@ impl Links {
         Self { format: Some(format.clone()), host, roots, only }
     }
 
-    /// The text as a link to the place; as it is if the place has no file on this machine.
+    /// Returns the text as a link to the place, or unchanged if the place has no file on this machine.
     pub(super) fn link(&self, place: &LinkedPlace<'_>, text: String) -> String {
         match self.address(place) {
             Some(address) => linked(&address, &text),
@@ -150,7 +149,7 @@ impl Links {
     }
 }
 
-/// The folders of the repositories of the project that an answer is about. Records and portable files have none.
+/// Returns the folders of the repositories of the project that an answer concerns. Records and portable files have none.
 async fn roots(session: &Session, envelope: &Envelope) -> Result<HashMap<String, String>, Fault> {
     let id = match &envelope.meta.project_id {
         None => return Ok(HashMap::new()),
@@ -165,12 +164,12 @@ async fn roots(session: &Session, envelope: &Envelope) -> Result<HashMap<String,
     Ok(rows.into_iter().filter(|row| row.is_folder()).map(|row| (row.name, row.root)).collect())
 }
 
-/// A text as a link to an address, which contains no control characters.
+/// Formats a text as a link to an address, which contains no control characters.
 pub(super) fn linked(address: &str, text: &str) -> String {
     format!("{BEGIN}{address}{END}{text}{BEGIN}{END}")
 }
 
-/// A text of this program without its links.
+/// Removes the links from a text of this program.
 pub(super) fn without_links(text: &str) -> Cow<'_, str> {
     if !text.contains(BEGIN) {
         return Cow::Borrowed(text);

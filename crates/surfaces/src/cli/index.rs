@@ -140,7 +140,7 @@ pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandRes
     }
 }
 
-/// Whether the call attached to a run that was already queued or running.
+/// Returns `true` if the call attached to a run that was already queued or running.
 pub(super) fn joined_existing_run(called: &ToolAnswer) -> bool {
     called.envelope.result.as_ref().is_some_and(|result| result["attached"] == true)
 }

@@ -44,8 +44,8 @@ pub(super) async fn install_assets(
     installed
 }
 
-/// Installs the runtime files on the first use of a machine, if `yes` or the person at the terminal agrees. Otherwise the command
-/// goes on and fails with the data directory and the command that installs them.
+/// Installs the runtime files on the first use of a machine, if `yes` or the user at the terminal agrees. Otherwise the command
+/// continues and fails with an error that names the data directory and the command that installs them.
 pub(super) async fn offer_assets(session: &Session, with_model: bool, yes: bool) -> Result<(), Fault> {
     let missing = missing(session, with_model).await?;
     if missing.is_empty() || !(yes || wants_them(session, &missing)) {
@@ -65,7 +65,7 @@ fn needed(session: &Session, with_model: bool) -> AssetSelection {
     AssetSelection { postgres: session.app.config.database.url.is_none(), embedding: with_model }
 }
 
-/// Asks the person at the terminal. Scripts are not asked.
+/// Asks the user at the terminal. Scripts are not asked.
 fn wants_them(session: &Session, missing: &[MissingAsset]) -> bool {
     let output = session.output;
     if output.json || output.quiet || !prompt::can_ask() || !std::io::stderr().is_terminal() {

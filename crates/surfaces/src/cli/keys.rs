@@ -145,11 +145,11 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
         .ok_or_else(|| format!("the scopes are {}", Scope::ALL.map(Scope::as_str).join(", ")))
 }
 
-/// Parses the address of a host, an owner or a repository, in its one spelling; or an existing directory, resolved to an absolute
-/// path without symbolic links.
+/// Parses the address of a host, an owner or a repository, in its canonical spelling; or an existing directory, resolved to an
+/// absolute path without symbolic links.
 fn parse_root(text: &str) -> Result<PathBuf, String> {
     match RepositoryAddress::parse_prefix(text) {
-        // A list of addresses allows none of these.
+        // An allowlist of addresses permits none of these.
         Some(Ok(address)) if address.scheme() == "file" => {
             return Err("name the directory by its path".to_owned());
         }

@@ -28,7 +28,7 @@ pub(super) struct McpArgs {
 }
 
 impl McpArgs {
-    /// The flags as configuration settings.
+    /// Returns the flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let text = self.text.as_ref().map(|form| ("mcp.text".to_owned(), form.clone()));
         self.tool_flags.settings().into_iter().chain(text).collect()
@@ -38,8 +38,8 @@ impl McpArgs {
 /// Entry point of `mcp`. Serves until the client closes stdin or a signal arrives.
 pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult {
     let app = &session.app;
-    // A host beyond loopback must not go unnoticed; but clients of the server do not need the dashboard, so it is left out if its
-    // ports are in use.
+    // A host beyond loopback must be reported; but clients of the server do not need the dashboard, so it is omitted if its ports
+    // are in use.
     args.dashboard.check_host()?;
     let dashboard = args.dashboard.bind().await.unwrap_or_else(|error| {
         tracing::error!("there is no dashboard: {}", error.fault.message);
@@ -48,7 +48,7 @@ pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult
     if !args.yes {
         offer_assets(session, true, false).await?;
     }
-    // Taken before the first call arrives. Clients wait only seconds for a server to start, so it starts without the files.
+    // Started before the first call arrives. Clients wait only a few seconds for a server to start, so it starts without the files.
     let installing = match missing(session, true).await? {
         files if files.is_empty() || !args.yes => None,
         _ => Some(app.begin_installation().await),

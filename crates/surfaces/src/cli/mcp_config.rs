@@ -18,7 +18,7 @@ use gate::tools::{EVERY_TOOLSET, ToolVisibility};
 
 /// The argument that prints the agent instructions instead of a client's block.
 const AGENTS_ARGUMENT: &str = "agents";
-/// The note for every server that the client starts itself.
+/// The note for every server that a client starts itself.
 const ENVIRONMENT_NOTE: &str = "Clients pass on little of your environment: put what DATABASE_URL or PAIROFCLEATS_… variables set into \
     config.toml in the data directory.";
 /// Settings in the environment whose names do not start with the program's.
@@ -105,7 +105,7 @@ fn print_agent_instructions(session: &Session, args: &McpConfigArgs) -> CommandR
     Ok(session.print_result(&block, &format!("{}\n", block.text)))
 }
 
-/// Prints on stderr where the block goes and what is left to do.
+/// Prints on stderr where the block goes and what remains to be done.
 fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) {
     let verb = match client.format {
         Format::Sh => "Run in",
@@ -133,7 +133,7 @@ fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) 
     }
 }
 
-/// How a client has to start this installation: the program and the paths that differ from the defaults.
+/// The way in which a client starts this installation: the program and the paths that differ from the defaults.
 pub(super) struct Installation {
     start: StartCommand,
     home: Option<PathBuf>,
@@ -162,12 +162,12 @@ impl Installation {
         }
     }
 
-    /// Why clients start another command than the path of the running program.
+    /// Returns the reason why clients start a command other than the path of the running program.
     pub(super) fn reason(&self) -> Option<&'static str> {
         self.start.reason
     }
 
-    /// A command of this program for the same data directory, as a person types it.
+    /// Formats a command of this program for the same data directory, as a user types it.
     pub(super) fn command_line(&self, command: &str) -> String {
         let mut words = vec!["pairofcleats".to_owned()];
         if !self.start.arguments.is_empty() {
@@ -182,14 +182,14 @@ impl Installation {
     }
 }
 
-/// The cache of uv, if it was moved. Links are followed, because the path of the running program has none.
+/// Returns the cache of uv, if it was moved. Links are resolved, because the path of the running program has none.
 fn uv_cache() -> Option<PathBuf> {
     let cache = path_variable("UV_CACHE_DIR")?;
     cache.canonicalize().ok().filter(|cache| cache != Path::new("/"))
 }
 
-/// The names of the variables of this environment that set something which a client does not pass on. The data directory is
-/// passed on as an argument, if `passes_home`.
+/// Returns the names of the environment variables whose settings a client does not pass on. If `passes_home` is set, the data
+/// directory is passed on as an argument.
 pub(super) fn settings_not_passed_on(passes_home: bool) -> Vec<String> {
     let is_setting = |name: &String| match name.strip_prefix("PAIROFCLEATS_") {
         Some("HOME") => !passes_home,
@@ -199,7 +199,7 @@ pub(super) fn settings_not_passed_on(passes_home: bool) -> Vec<String> {
     environment_variables().into_keys().filter(is_setting).collect()
 }
 
-/// The URL of `/mcp` on this machine's server.
+/// Returns the URL of `/mcp` on this machine's server.
 fn local_server_url(server: &Server) -> Result<String, CommandError> {
     if server.port == 0 {
         let fault = Fault::new(

@@ -70,9 +70,9 @@ use output::Output;
 use platform::telemetry;
 use session::{Exit, Session};
 
-/// How long the process waits at exit for busy blocking threads.
+/// The time that the process waits at exit for busy blocking threads.
 const THREAD_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
-/// How long the process waits at exit for a model that is loading or embedding: exiting during either would crash.
+/// The time that the process waits at exit for a model that is loading or embedding: exiting during either would crash.
 const MODEL_SHUTDOWN_MAX: Duration = Duration::from_secs(20);
 
 /// Runs the command line `arguments` (without the program's name).
@@ -113,7 +113,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     exit.into()
 }
 
-/// The fault for a command line that clap rejects, for `--json`.
+/// Returns the fault for a command line that clap rejects, for `--json`.
 fn usage_fault(error: &clap::Error) -> Fault {
     let text = error.render().to_string();
     // The error and clap's suggestion come first; the usage that follows belongs in the hint.

@@ -63,7 +63,7 @@ struct DownloadModels<'a> {
 #[derive(Debug, Serialize)]
 struct ModelList {
     models: Vec<ModelRow>,
-    /// Projects whose model is in no manifest.
+    /// Projects whose model is not in any manifest.
     others: Vec<ProjectPin>,
 }
 
@@ -71,7 +71,7 @@ struct ModelList {
 struct ModelRow {
     #[serde(flatten)]
     report: ModelReport,
-    /// Whether new projects use this model.
+    /// `true` if new projects use this model.
     configured: bool,
     /// IDs of the projects that use it; null is the default workspace.
     projects: Vec<Option<String>>,
@@ -105,7 +105,7 @@ async fn download_model(session: &Session, args: &Download) -> CommandResult {
     Ok(session.output.answer(&called, render_download))
 }
 
-/// Lists the models. If the database cannot be reached, the projects are left out with a note.
+/// Lists the models. If the database is unreachable, the projects are omitted with a note.
 async fn list_models(session: &Session) -> CommandResult {
     let (layout, settings) = (session.app.layout.clone(), session.app.config.assets.clone());
     let (reports, configured) = blocking(move || {

@@ -13,19 +13,19 @@ use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::{Envelope, Fault, Meta};
 use contract::{escaped, escaped_line};
 
-/// Headings and names.
+/// Style of headings and names.
 pub(super) const BOLD: Style = Style::new().bold();
-/// Secondary text.
+/// Style of secondary text.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// Paths.
+/// Style of paths.
 pub(super) const PATH: Style = AnsiColor::Cyan.on_default();
-/// Success marks.
+/// Style of success marks.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-/// Error marks.
+/// Style of error marks.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Words of the query in what was found, as grep colours them.
+/// Style of query words in results, coloured as in grep.
 pub(super) const MARK: Style = BAD;
-/// Warnings and hints.
+/// Style of warnings and hints.
 pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
 
 /// Wraps `text` in a style; anstream strips the codes if the stream is not a terminal.
@@ -53,7 +53,7 @@ impl Output {
         self.answer_through(answer, render, |text| self.print_text(text))
     }
 
-    /// As [`Output::answer`], with `print` to print the text of a result.
+    /// Like [`Output::answer`], with `print` to print the text of a result.
     pub(super) fn answer_through(
         self,
         answer: &ToolAnswer,
@@ -80,7 +80,7 @@ impl Output {
     /// Prints a fault that did not come from a tool call.
     pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
         let mut envelope = Envelope::failure(fault, Meta::new(iso_millis(SystemClock.now())));
-        // Whoever reads this is on this machine, so the hint may contain its paths.
+        // The output is read on this machine, so the hint may contain its paths.
         if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
             error.hint = Some(hint.clone());
         }
@@ -129,8 +129,8 @@ impl Output {
     }
 }
 
-/// JSON on one line without the control characters that JSON allows in strings, and terminals obey: U+007F and those from U+0080
-/// to U+009F. Elsewhere than in strings there are none.
+/// Formats JSON on one line, and escapes the control characters that JSON permits in strings but terminals obey: U+007F and
+/// U+0080 to U+009F. They occur only in strings.
 fn json_with_escaped_controls(json: &str) -> Cow<'_, str> {
     if !json.contains(char::is_control) {
         return Cow::Borrowed(json);

@@ -9,16 +9,16 @@ use std::time::Duration;
 use super::hyperlinks::without_links;
 use platform::process::Program;
 
-/// Options of `less` where the user chose none: leave at once if everything fits (F), let colours pass (R), keep the text on the
+/// Options of `less` unless the user sets any: exit at once if everything fits (F), let colours pass (R), keep the text on the
 /// screen (X).
 const LESS_OPTIONS: &str = "FRX";
-/// The first release of `less` that surely lets links pass with `-R`.
+/// The first release of `less` that reliably lets links pass with `-R`.
 const LESS_WITH_LINKS: u32 = 581;
-/// Time limit of asking `less` for its version.
+/// Time limit for asking `less` for its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(1);
 /// The exit status of `less -K` after Ctrl-C.
 const INTERRUPTED: i32 = 2;
-/// Statuses above are those of a shell whose command was ended by a signal.
+/// A shell reports a command that was ended by a signal with a status above this.
 const ENDED_BY_SIGNAL: i32 = 128;
 /// Columns from one tab stop to the next.
 const TAB_COLUMNS: usize = 8;
@@ -26,14 +26,14 @@ const TAB_COLUMNS: usize = 8;
 /// The program that shows long output.
 #[derive(Debug)]
 pub(super) struct Pager {
-    /// What the user set, for the shell; `None` for `less`.
+    /// The command that the user set, for the shell; `None` for `less`.
     command: Option<String>,
     /// `$LESS`.
     less_options: Option<String>,
 }
 
 impl Pager {
-    /// The pager of the environment. `None` if the user set none, by an empty variable or `cat`.
+    /// Reads the pager from the environment. `None` if the user disabled it, with an empty variable or `cat`.
     pub(super) fn from_environment(environment: &BTreeMap<String, String>) -> Option<Self> {
         let command = environment.get("PAIROFCLEATS_PAGER").or_else(|| environment.get("PAGER"));
         let command = command.map(|command| command.trim().to_owned());
@@ -42,8 +42,8 @@ impl Pager {
         (!is_none).then_some(Self { command, less_options })
     }
 
-    /// Shows a text, and waits until the user leaves. Returns false if the pager is not there or failed, so that the text has to
-    /// be printed. Leaving before the end of the text is no failure.
+    /// Shows a text, and waits until the user quits. Returns `false` if the pager is missing or failed, so that the text has to
+    /// be printed. Quitting before the end of the text is not a failure.
     pub(super) fn show(&self, text: &str, has_colours: bool) -> bool {
         let text = match has_colours {
             true if self.shows_links() => Cow::Borrowed(text),
@@ -64,14 +64,15 @@ impl Pager {
         };
         let program = match &self.less_options {
             None => program.env("LESS", LESS_OPTIONS),
-            // Without -R it would print the codes of colours instead of colours.
+            // Without -R it would print colour codes as text.
             Some(options) => program.env("LESS", format!("-R {options}")),
         };
         // As git sets it for the pager `lv`: let colours pass.
         program.env("LV", "-c")
     }
 
-    /// Whether links pass. Old releases of `less` print their addresses into the text, and other pagers are not known.
+    /// Returns `true` if links pass. Old releases of `less` print their addresses into the text, and the behaviour of other
+    /// pagers is unknown.
     fn shows_links(&self) -> bool {
         let word = self.command.as_deref().unwrap_or("less").split_whitespace().next().unwrap_or_default();
         if word.rsplit('/').next() != Some("less") {
@@ -84,7 +85,7 @@ impl Pager {
     }
 }
 
-/// Whether a pager with this end has shown its text.
+/// Checks whether a pager that ended with this status has shown its text.
 fn has_shown(ended: io::Result<ExitStatus>) -> bool {
     match ended.map(|status| status.code()) {
         Ok(Some(code)) => code == 0 || code == INTERRUPTED || code > ENDED_BY_SIGNAL,
@@ -93,26 +94,26 @@ fn has_shown(ended: io::Result<ExitStatus>) -> bool {
     }
 }
 
-/// The number in `less 590 (GNU regular expressions)`.
+/// Parses the number in `less 590 (GNU regular expressions)`.
 fn less_version(text: &str) -> Option<u32> {
     let number = text.strip_prefix("less ")?;
     number.split(|char: char| !char.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Whether a text fits the terminal on stdout together with the prompt that follows; so does any text if the size is not known.
+/// Checks whether a text fits the terminal on stdout together with the prompt that follows; if the size is unknown, any text does.
 pub(super) fn fits_screen(text: &str) -> bool {
     let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return true };
     let (rows, columns) = (usize::from(size.ws_row), usize::from(size.ws_col));
     rows == 0 || columns == 0 || rows_of(text, columns) < rows
 }
 
-/// Rows of a text that is broken at the last column.
+/// Counts the rows of a text that is wrapped at the last column.
 fn rows_of(text: &str, columns: usize) -> usize {
     let plain = anstream::adapter::strip_str(text).to_string();
     plain.lines().map(|line| width(line).div_ceil(columns).max(1)).sum()
 }
 
-/// Columns of a line, as if each character had one.
+/// Returns the width of a line, as if each character had one column.
 fn width(line: &str) -> usize {
     line.chars().fold(0, |column, char| match char {
         '\t' => (column / TAB_COLUMNS + 1) * TAB_COLUMNS,

@@ -95,7 +95,7 @@ struct OmittedCounts {
     places: u64,
 }
 
-/// Marks the name of the symbol, as a whole word.
+/// Returns the marks for the name of the symbol, as a whole word.
 pub(super) fn marks(result: &Value) -> Marks {
     match result.pointer("/symbol/name").and_then(Value::as_str) {
         Some(name) => Marks::of_pattern(&format!(r"\b{}\b", regex::escape(name)), true, false),
@@ -148,7 +148,7 @@ impl NavigationResult {
         }
     }
 
-    /// How to name one of the candidates, so that no other one fits.
+    /// Suggests how to name one of the candidates unambiguously.
     fn advice(&self) -> Option<String> {
         let first = self.candidates.first()?;
         let is_alone =
@@ -175,7 +175,7 @@ impl NavigationResult {
         Some(format!("Name one by its place, as {place}{repo}{by_name}."))
     }
 
-    /// Whether what is not resolved are implementations, of which only the names of methods are known.
+    /// Returns `true` if the unresolved uses are implementations, which are known only by the names of their methods.
     fn is_by_methods(&self) -> bool {
         matches!(self.relation.as_str(), "implementations" | "hierarchy")
     }
@@ -252,12 +252,12 @@ impl SymbolInfo {
     }
 }
 
-/// A text without line ends and tabs, as [`escaped_line`] has it, but not yet escaped.
+/// Replaces line ends and tabs as [`escaped_line`] does, without escaping the text.
 fn on_one_line(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\\n").replace('\t', " ")
 }
 
-/// Writes the places of files; returns their number.
+/// Writes the places in files; returns their number.
 fn write_files(shown: &mut String, files: &[FilePlaces], style: &AnswerStyle) -> usize {
     for file in files {
         for place in &file.places {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn implementations_of_which_only_names_are_known_are_no_uses() {
+    fn implementations_known_only_by_name_are_not_uses() {
         let shown = |total: u32| {
             plain(
                 &json!({ "relation": "implementations", "files": [], "total": 0, "unresolved": { "total": total } }),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_and_walks_are_told() {
+    fn candidates_and_walks_are_printed() {
         let shown = plain(&json!({ "total": 2, "candidates": [
             { "qualified": "A.f", "kind": "method", "repo": "r", "file": "a", "line": 1, "column": 1, "uses": 4 }] }));
         assert!(shown.starts_with("The name has 2 definitions:\na:1:1: method A.f  4 uses  r\n"), "{shown}");
@@ -378,7 +378,7 @@ mod tests {
         let (heading, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("f", "b.go", 5, 6, "r")]);
         assert_eq!(heading, "The name has 2 definitions:");
         assert_eq!(advice, "Name one by its place, as a.go:3, or in its file: a.go:f.");
-        // In one file, a name in the file would again be both.
+        // In one file, the name within the file would again fit both.
         let (_, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("f", "a.go", 5, 6, "r")]);
         assert_eq!(advice, "Name one by its place, as a.go:3.");
         let (heading, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("g", "a.go", 3, 9, "r")]);

@@ -1,4 +1,4 @@
-//! Progress of a call on stderr: on a terminal a bar with the phase, the counts, the rate and the time left.
+//! Shows the progress of a call on stderr: on a terminal as a bar with the phase, the counts, the rate and the remaining time.
 //!
 //! If stderr is not a terminal, prints a line for each new phase and a progress line every few seconds.
 
@@ -31,12 +31,12 @@ pub(super) struct CallProgressBar {
 struct BarState {
     phase: String,
     unit: &'static str,
-    /// Whether the bar is shown with a total; `None`: its style has not been chosen yet.
+    /// `true` if the bar is shown with a total; `None` if its style has not been chosen yet.
     has_total: Option<bool>,
     words_ready: bool,
-    /// When the call began.
+    /// The time when the call began.
     began: Instant,
-    /// When this phase and unit began, and the position at that time.
+    /// The time when this phase and unit began, and the position at that time.
     since: (Instant, u64),
     /// The current progress line, without its time stamp.
     line: String,
@@ -50,12 +50,12 @@ struct Measure {
     total: Option<u64>,
 }
 
-/// Shortest and longest interval of progress lines without a terminal. Between the two it is a tenth of the elapsed time, so
-/// that logs of long calls stay short.
+/// Shortest and longest interval of progress lines without a terminal. In between, it is a tenth of the elapsed time, so that
+/// logs of long calls stay short.
 const LINE_INTERVAL: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
 
 impl CallProgressBar {
-    /// An empty bar; with `--quiet` it never prints.
+    /// Creates an empty bar; with `--quiet` it never prints.
     pub(super) fn new(output: Output) -> Self {
         // The bar moves the cursor, which a dumb terminal does not support.
         let terminal = std::io::stderr().is_terminal() && !config::is_dumb_terminal() && !output.quiet;
@@ -71,7 +71,7 @@ impl CallProgressBar {
         Self { bar, state, output, terminal, line_printer: Arc::new(Mutex::new(line_printer)) }
     }
 
-    /// The progress receiver to pass to the call.
+    /// Returns the progress receiver to pass to the call.
     pub(super) fn progress(&self) -> Progress {
         let bar = self.clone();
         Progress::to(move |update| bar.update(&update))
@@ -158,7 +158,7 @@ impl CallProgressBar {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rate and time left; empty until both are known.
+    /// Formats the rate and the remaining time; empty until both are known.
     fn rate(&self, unit: &str) -> String {
         let rate = self.bar.per_sec();
         let left = self.bar.eta();
@@ -177,7 +177,7 @@ impl BarState {
         Self { phase, unit: "", has_total: None, words_ready: false, began: now, since: (now, 0), line }
     }
 
-    /// The progress line, prefixed by the seconds since the call began.
+    /// Returns the progress line, prefixed by the seconds since the call began.
     fn timed_line(&self) -> String {
         format!("{:>4} s  {}", self.began.elapsed().as_secs(), self.line)
     }
@@ -202,7 +202,7 @@ fn spawn_line_printer(output: Output, state: Arc<Mutex<BarState>>) -> Sender<()>
     sender
 }
 
-/// Estimates the seconds left from the rate since the phase began; none within the first second.
+/// Estimates the remaining seconds from the rate since the phase began; `None` within the first second.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -224,7 +224,7 @@ fn format_seconds(seconds: u64) -> String {
     }
 }
 
-/// The progress line of an index job; none before it reports anything.
+/// Formats the progress line of an index job; `None` before it reports anything.
 fn job_line(counts: &Counts, left: &str) -> Option<String> {
     let files = |done: u64| {
         let total = counts.files_total.map(|total| format!("/{}", HumanCount(total))).unwrap_or_default();
@@ -246,7 +246,7 @@ fn job_line(counts: &Counts, left: &str) -> Option<String> {
     })
 }
 
-/// Progress of the vectors: `vectors 12 % (200/1,651), about 40 s left`.
+/// Formats the progress of the vectors: `vectors 12 % (200/1,651), about 40 s left`.
 pub(super) fn vector_progress(counts: &Counts) -> String {
     let (done, total) = (counts.vectors_done, counts.vectors_total.unwrap_or(0));
     let percent = (done * 100).checked_div(total).unwrap_or(0);
@@ -256,7 +256,7 @@ pub(super) fn vector_progress(counts: &Counts) -> String {
 }
 
 impl Measure {
-    /// The progress of an index job: files until all are read, then vectors, which take most of the time.
+    /// Computes the progress of an index job: files until all are read, then vectors, which take most of the time.
     fn from_job(counts: &Counts) -> Option<Self> {
         let files = counts.files_total.filter(|total| *total > 0);
         let vectors = counts.vectors_total.filter(|total| *total > 0);
@@ -280,7 +280,7 @@ impl Measure {
     }
 }
 
-/// The counts of an index job that are known so far.
+/// Formats the counts of an index job that are known so far.
 fn job_counts(counts: &Counts) -> String {
     let part = |name: &str, done: u64, total: Option<u64>| {
         total

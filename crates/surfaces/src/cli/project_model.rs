@@ -37,7 +37,7 @@ struct ModelChange {
     project_id: Option<String>,
     model: String,
     variant: String,
-    /// False if the project already had this model.
+    /// `false` if the project already had this model.
     changed: bool,
     vectors_embedded: u64,
     vectors_pending: u64,

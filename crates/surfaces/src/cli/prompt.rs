@@ -1,13 +1,13 @@
-//! Asks the person at the terminal.
+//! Asks the user at the terminal.
 
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write as _};
 
-/// Returns whether somebody can answer.
+/// Returns `true` if a user can answer.
 pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Prints a question on stderr, and returns the answer without spaces around it. The end of the input is an error, not an answer.
+/// Prints a question on stderr, and returns the answer without surrounding white space. The end of the input is an error, not an answer.
 pub(super) fn ask(question: &str) -> io::Result<String> {
     let mut stderr = anstream::stderr();
     write!(stderr, "{question}")?;
@@ -19,7 +19,7 @@ pub(super) fn ask(question: &str) -> io::Result<String> {
     }
 }
 
-/// Asks a question whose answer is yes or no. `by_default` is the meaning of an empty answer.
+/// Asks a yes-or-no question. `by_default` is the meaning of an empty answer.
 pub(super) fn agrees(question: &str, by_default: bool) -> bool {
     let choice = if by_default { "[Y/n]" } else { "[y/N]" };
     ask(&format!("{question} {choice} ")).is_ok_and(|typed| match typed.to_ascii_lowercase().as_str() {

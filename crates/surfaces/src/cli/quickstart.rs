@@ -19,7 +19,7 @@ use contract::escaped_line;
 use platform::safe_open::Folder;
 use tenancy::AllowedRoots;
 
-/// The example query when the README yields none.
+/// The example query if the README yields none.
 const FALLBACK_QUERY: &str = "where does the program start";
 /// Clients whose configuration the greeting shows: the most common client, and the format that most others accept.
 const GREETING_CLIENTS: [&str; 2] = ["claude-code", "generic"];
@@ -45,7 +45,7 @@ pub(super) struct QuickstartArgs {
 }
 
 impl QuickstartArgs {
-    /// The flags as configuration settings.
+    /// Returns the flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         self.serve.settings()
     }
@@ -152,7 +152,7 @@ async fn show_example(session: &Session, args: &QuickstartArgs, background: Opti
     print_search(session, search, background).await;
 }
 
-/// The name of any function, class or struct in the repository.
+/// Returns the name of any function, class or struct in the repository.
 async fn any_definition(session: &Session, args: &QuickstartArgs) -> Option<String> {
     let mut search = search::SearchArgs::in_repository(
         "type:function OR type:class OR type:struct".to_owned(),
@@ -189,7 +189,7 @@ fn greeting(transport: Transport<'_>, project: Option<&str>, reachable: &serve::
     text
 }
 
-/// The first 8 KiB of the repository's README.
+/// Reads the first 8 KiB of the repository's README.
 fn readme(repository: &Path) -> Option<String> {
     const BYTES_MAX: u64 = 8192;
     let folder = Folder::open(repository).ok()?;
@@ -206,8 +206,8 @@ const ANNOUNCEMENT_WORDS: [&str; 9] = [
     "deprecated",
 ];
 
-/// The first sentence of prose that describes the repository. Skips headings, lists, badges, quotations, announcements and
-/// sentences that contain a URL.
+/// Returns the first sentence of prose that describes the repository. Skips headings, lists, badges, quotations, announcements
+/// and sentences that contain a URL.
 fn first_sentence(readme: &str) -> Option<String> {
     let mut fenced = false;
     let mut paragraphs = vec![String::new()];
@@ -232,7 +232,7 @@ fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     paragraph.split_inclusive(". ").flat_map(|part| part.split_inclusive("! "))
 }
 
-/// The sentence as a plain-text query; none if it is too short, an announcement or a link.
+/// Returns the sentence as a plain-text query; `None` if it is too short, an announcement or a link.
 fn as_query(sentence: &str) -> Option<String> {
     let linkless = without_links(sentence);
     let plain: String = linkless.chars().filter(|char| !"*_`\"[]()<>#".contains(*char)).collect();
@@ -277,10 +277,10 @@ mod tests {
         let news = "# Gin\n\n[![CI](https://x/y.svg)](https://x) [![Docs](b)](c)\n\n## News\n\nWe're excited to announce the release \
                     of **Gin 1.12.0**https://gin.example/blog! It brings many new features.\n\n---\n\n> Read the four words first.\n\n\
                     Gin is a high-performance HTTP web framework written in [Go](https://go.dev/). It has an API.\n";
-        let told = first_sentence(
+        let sentence = first_sentence(
             &news.replace("It brings many new features.", "See www.gin.example for more details."),
         );
-        assert_eq!(told.as_deref(), Some("Gin is a high-performance HTTP web framework written in Go"));
+        assert_eq!(sentence.as_deref(), Some("Gin is a high-performance HTTP web framework written in Go"));
         assert_eq!(
             first_sentence("Version two is now available from us.\n\n[docs and more docs](https://x)\n"),
             None

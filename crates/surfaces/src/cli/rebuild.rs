@@ -33,7 +33,7 @@ pub(super) struct RebuildResult {
     project_id: String,
     /// Roots of the repositories that were indexed again.
     repositories: Vec<String>,
-    /// Roots that no longer exist; search no longer finds their files.
+    /// Roots that no longer exist; their files are removed from search.
     missing: Vec<String>,
 }
 
@@ -94,15 +94,15 @@ pub(super) async fn rebuild_index(
     Ok(RebuildResult { project_id: id.as_str().to_owned(), repositories: present, missing })
 }
 
-/// Whether a run can read what is at a root: a directory, an archive, or an address, which it fetches. An imported repository has
-/// none of them.
+/// Returns `true` if a run can read the root: a directory, an archive, or an address, which it fetches. An imported repository
+/// has none of them.
 fn is_present(root: &str) -> bool {
     let path = Path::new(root);
     let is_on_disk = || path.is_dir() || (has_archive_name(root) && path.is_file());
     RepositoryAddress::parse(root).is_some() || (path.is_absolute() && is_on_disk())
 }
 
-/// The roots of the project's indexed repositories.
+/// Returns the roots of the project's indexed repositories.
 async fn repository_roots(session: &Session, project: &Project) -> Result<Vec<String>, Fault> {
     let mut tx = ProjectTx::begin(session.app.store().await?, project, Access::Snapshot).await?;
     let rows = repositories::list(&mut tx).await?;

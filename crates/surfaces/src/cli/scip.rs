@@ -1,4 +1,4 @@
-//! `scip`: writes what is known of a repository as a SCIP file, for other tools.
+//! `scip`: writes the known symbols of a repository as a SCIP file, for other tools.
 
 use std::path::PathBuf;
 

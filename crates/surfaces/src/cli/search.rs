@@ -111,7 +111,7 @@ pub(super) struct SearchArgs {
 }
 
 impl SearchArgs {
-    /// A search for `query` in the repository at `repo_path`.
+    /// Creates a search for `query` in the repository at `repo_path`.
     pub(super) fn in_repository(query: String, repo_path: &str, project: Option<&str>) -> Self {
         Self {
             query: vec![query],
@@ -121,12 +121,12 @@ impl SearchArgs {
         }
     }
 
-    /// The same search without vectors.
+    /// Returns the same search without vectors.
     pub(super) fn lexical_only(self) -> Self {
         Self { no_ann: true, ..self }
     }
 
-    /// The words to mark in what is found.
+    /// Returns the words to mark in the results.
     pub(super) fn marks(&self) -> Marks {
         let mode = if self.regex { "regex" } else { self.mode.as_deref().unwrap_or_default() };
         Marks::of_search(&self.query.join(" "), mode, self.case || self.case_tokens)
@@ -155,7 +155,7 @@ pub(super) async fn call_search(session: &Session, args: &SearchArgs) -> ToolAns
     session.call("search", &arguments, Progress::default()).await
 }
 
-/// Notes which repository was searched if the current directory decided it.
+/// Prints a note on which repository was searched if the current directory decided it.
 pub(super) fn note_scope(session: &Session, answer: &ToolAnswer) {
     let scope = answer.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
     if let Some(scope) = scope

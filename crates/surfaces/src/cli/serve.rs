@@ -30,7 +30,7 @@ pub(super) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// The flags as configuration settings.
+    /// Returns the flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let port = self.port.map(|port| ("server.port".to_owned(), port.to_string()));
         // Quoted, so that the value syntax does not parse an address as a number.
@@ -57,7 +57,7 @@ pub(super) struct ToolFlags {
 }
 
 impl ToolFlags {
-    /// The flags as configuration settings.
+    /// Returns the flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let named =
             |list: &String| list.split(',').map(|name| format!("{:?}", name.trim())).collect::<Vec<_>>();
@@ -78,7 +78,7 @@ pub(super) struct ServerUrls {
 }
 
 impl ServerUrls {
-    /// The URLs of a server at the base URL `url`.
+    /// Returns the URLs of a server at the base URL `url`.
     pub(super) fn new(url: String) -> Self {
         Self { mcp: format!("{url}/mcp"), url }
     }

@@ -43,7 +43,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure outside of a tool call, with the exit status that it causes.
+/// A failure outside of a tool call, with the resulting exit status.
 #[derive(Debug)]
 pub(super) struct CommandError {
     pub(super) fault: Fault,
@@ -51,7 +51,7 @@ pub(super) struct CommandError {
 }
 
 impl CommandError {
-    /// A fault that was found before anything ran.
+    /// Creates the error of a fault that was found before anything ran.
     pub(super) fn not_run(fault: Fault) -> Self {
         Self { fault, exit: Exit::NotRun }
     }
@@ -63,24 +63,24 @@ impl From<Fault> for CommandError {
     }
 }
 
-/// What a command's entry function returns.
+/// The result of a command's entry function.
 pub(super) type CommandResult = Result<Exit, CommandError>;
 
-/// A tool's envelope and the exit status that it implies.
+/// A tool's envelope and the resulting exit status.
 pub(super) struct ToolAnswer {
     pub(super) envelope: Envelope,
     pub(super) exit: Exit,
 }
 
-/// The context that every command gets.
+/// The context of every command.
 pub(super) struct Session {
     pub(super) app: Arc<App>,
     pub(super) output: Output,
-    /// What stdout can show.
+    /// The capabilities of stdout.
     pub(super) terminal: Terminal,
-    /// The absolute path of `--config`.
+    /// The absolute path given by `--config`.
     pub(super) config_file: Option<PathBuf>,
-    /// The values of `--set`.
+    /// The settings given by `--set`.
     pub(super) settings: Vec<Setting>,
 }
 
@@ -109,7 +109,7 @@ impl Session {
         Ok(Self { app: Arc::new(app), output: Output::new(flags), terminal, config_file, settings })
     }
 
-    /// The operator in the current directory, limited to the tools that the configuration enables.
+    /// Returns the operator in the current directory, limited to the tools that the configuration enables.
     ///
     /// # Errors
     /// `INVALID_REQUEST` if the configuration names an unknown toolset.

@@ -45,16 +45,16 @@ struct SourceList {
 struct SourceStatus {
     name: String,
     kind: &'static str,
-    /// The project that gets the repositories, as it is written in the settings; null is the default workspace.
+    /// The project that gets the repositories, as written in the settings; null is the default workspace.
     project: Option<String>,
-    /// When its last successful sync ended.
+    /// The end of its last successful sync.
     synced_at: Option<String>,
-    /// Whether a process syncs it now.
+    /// `true` if a process is syncing it now.
     syncing: bool,
     indexed: i64,
-    /// Repositories that are listed and not indexed yet.
+    /// Number of repositories that are listed but not indexed yet.
     waiting: i64,
-    /// Repositories that the host no longer has.
+    /// Number of repositories that the host no longer has.
     gone: i64,
     note: Option<String>,
 }
@@ -74,7 +74,7 @@ struct SyncedSource {
     error: Option<SyncError>,
 }
 
-/// Why a source was not synced, while others may have been.
+/// The reason why a source was not synced, while others may have been.
 #[derive(Debug, Serialize)]
 struct SyncError {
     code: ErrorCode,
@@ -136,7 +136,7 @@ fn render_list(listed: &SourceList) -> String {
     shown
 }
 
-/// Syncs the source of this name, or all. Ctrl-C stops after giving the running index job back to the queue.
+/// Syncs the source with this name, or all. On Ctrl-C, returns the running index job to the queue and stops.
 async fn sync_sources(session: &Session, name: Option<&str>) -> CommandResult {
     let app = &session.app;
     let all = app.config.sources.iter();
@@ -160,7 +160,7 @@ async fn sync_sources(session: &Session, name: Option<&str>) -> CommandResult {
     for (source, outcome) in synced {
         let (report, error) = match outcome {
             Ok(report) => (Some(report), None),
-            // Whoever names one source gets its error as that of the command.
+            // If a single source was named, its error is that of the command.
             Err(fault) if name.is_some() => return Err(fault.into()),
             Err(fault) => {
                 exit = Exit::Failed;

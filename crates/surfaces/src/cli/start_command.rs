@@ -1,4 +1,4 @@
-//! How somebody else starts this program later. The path of the running program is not always a path that stays.
+//! Determines how other programs start this one later. The path of the running program may be temporary.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -8,13 +8,13 @@ use std::path::{Component, Path, PathBuf};
 pub(super) struct StartCommand {
     /// A path, or the name of a program that runs ours.
     pub(super) command: PathBuf,
-    /// What stands before our own arguments.
+    /// The arguments before our own.
     pub(super) arguments: &'static [&'static str],
-    /// Why it is not the path of the running program; `None` if it is.
+    /// The reason why it is not the path of the running program; `None` if it is.
     pub(super) reason: Option<&'static str>,
 }
 
-/// Returns the command that starts `program` also after the cache in which it lies was pruned or a newer version was installed.
+/// Returns the command that starts `program`, even after the cache that contains it was pruned or a newer version was installed.
 /// `uv_cache` is the folder that `UV_CACHE_DIR` names.
 pub(super) fn start_command(program: &Path, uv_cache: Option<&Path>) -> StartCommand {
     let through = |command: &str, arguments, reason| StartCommand {
@@ -40,14 +40,14 @@ pub(super) fn start_command(program: &Path, uv_cache: Option<&Path>) -> StartCom
     StartCommand { command: program.to_owned(), arguments: &[], reason: None }
 }
 
-/// Whether a folder is where uv keeps the environments of `uvx`: `archive-v0`, `environments-v2`.
+/// Checks whether a folder is one where uv keeps the environments of `uvx`: `archive-v0`, `environments-v2`.
 fn is_uv_environment(folder: Component<'_>) -> bool {
     let Some(name) = folder.as_os_str().to_str() else { return false };
     let version = name.strip_prefix("archive-v").or_else(|| name.strip_prefix("environments-v"));
     version.is_some_and(|version| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `PREFIX/bin/NAME` for `PREFIX/Cellar/FORMULA/VERSION/bin/NAME`.
+/// Returns `PREFIX/bin/NAME` for `PREFIX/Cellar/FORMULA/VERSION/bin/NAME`.
 fn homebrew_link(program: &Path) -> Option<PathBuf> {
     let cellar = program.ancestors().find(|folder| folder.file_name() == Some(OsStr::new("Cellar")))?;
     Some(cellar.parent()?.join("bin").join(program.file_name()?))

@@ -1,4 +1,4 @@
-//! What the terminal on stdout can show: colours, links, and long output in a pager.
+//! Capabilities of the terminal on stdout: colours, links, and long output in a pager.
 
 use std::io::{self, IsTerminal};
 
@@ -11,19 +11,19 @@ use super::pager::{Pager, fits_screen};
 use contract::Fault;
 use contract::config;
 
-/// What stdout can show, and the user wants to see.
+/// The features that stdout supports and the user wants.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    /// Whether text has colours.
+    /// `true` if text has colours.
     pub(super) has_colours: bool,
-    /// Where a click on a path leads; `None` if paths are not links.
+    /// The target of a click on a path; `None` if paths are not links.
     pub(super) link_format: Option<LinkFormat>,
     /// The program that shows long output; `None` if it is printed at once.
     pager: Option<Pager>,
 }
 
-/// Applies `--color` to all output of this process. Without it, anstream decides for each stream: colours are for terminals that
-/// have them, unless `NO_COLOR` is set, and `CLICOLOR_FORCE` wants them everywhere.
+/// Applies `--color` to all output of this process. Without it, anstream decides for each stream: colours are used on terminals
+/// that support them, unless `NO_COLOR` is set, and `CLICOLOR_FORCE` enables them everywhere.
 pub(super) fn choose_colours(when: Option<When>) {
     let choice = match when.unwrap_or_default() {
         When::Auto => ColorChoice::Auto,
@@ -34,14 +34,14 @@ pub(super) fn choose_colours(when: Option<When>) {
 }
 
 impl Terminal {
-    /// Reads the flags, the settings and the environment; [`choose_colours`] comes first.
+    /// Reads the flags, the settings and the environment; [`choose_colours`] must be called before.
     ///
     /// # Errors
     /// `INVALID_INPUT` if the setting `terminal.link_format` is not valid.
     pub(super) fn new(flags: &GlobalFlags, settings: &config::Terminal) -> Result<Self, Fault> {
         let environment = config::environment_variables();
         let is_terminal = io::stdout().is_terminal();
-        // Links are escape sequences as well, so they need a stream that lets those pass.
+        // Links are escape sequences as well, so they need a stream that lets them pass.
         let has_colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
         let has_links = match flags.hyperlinks.unwrap_or_default() {
             When::Auto => has_hyperlinks(is_terminal, &environment),

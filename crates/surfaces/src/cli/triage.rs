@@ -162,7 +162,7 @@ pub(super) async fn run_triage(session: &Session, args: &TriageArgs) -> CommandR
     })
 }
 
-/// The folder of the project that the call was about; tools name files relative to it.
+/// Returns the folder of the project that the call concerned; tools name files relative to it.
 fn project_folder(session: &Session, called: &ToolAnswer) -> PathBuf {
     let id = called.envelope.meta.project_id.as_ref().and_then(Value::as_str);
     session.app.layout.project(id.unwrap_or("default"))
@@ -239,7 +239,7 @@ fn render_ingest(result: &Value) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The form of a noun that fits the number before it.
+/// Returns the form of a noun that fits the number before it.
 fn noun(count: u64, one: &'static str, many: &'static str) -> &'static str {
     if count == 1 { one } else { many }
 }

@@ -34,11 +34,11 @@ pub(super) struct TrustArgs {
 #[derive(Debug, Serialize)]
 struct TrustResult {
     file: PathBuf,
-    /// Absent if the trust is revoked and the file names no project.
+    /// Absent if the trust is revoked and the file does not name a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     project_id: Option<String>,
     trusted: bool,
-    /// Whether this call withdrew trust that existed.
+    /// `true` if this call withdrew existing trust.
     revoked: bool,
 }
 
@@ -115,7 +115,7 @@ fn write_project(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
     };
     settings.insert("project_id".to_owned(), id.as_str().into());
     let text = format!("{:#}\n", Value::Object(settings));
-    // A short text can become too long for sessions when it is indented.
+    // Indenting can make a short text too long for sessions.
     if text.len() as u64 > SESSION_FILE_BYTES_MAX {
         return Err(unusable(format_args!("would have more than {SESSION_FILE_BYTES_MAX} bytes")));
     }
@@ -126,7 +126,7 @@ fn write_project(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
 fn replace_session_file(folder: &Path, text: &str) -> io::Result<()> {
     let unguessable = unguessable_id().map_err(io::Error::other)?;
     let temporary = folder.join(format!("{SESSION_FILE}.{unguessable}.part"));
-    // `create_new` and an unguessable name: a folder from elsewhere may hold links that lead out of it.
+    // `create_new` and an unguessable name: an untrusted folder may hold links that lead out of it.
     let mut file = fs::File::create_new(&temporary)?;
     let replaced =
         file.write_all(text.as_bytes()).and_then(|()| fs::rename(&temporary, folder.join(SESSION_FILE)));

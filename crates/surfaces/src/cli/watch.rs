@@ -27,7 +27,7 @@ pub(super) struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// The flags as configuration settings.
+    /// Returns the flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         self.debounce.map(|ms| ("freshness.debounce_ms".to_owned(), ms.to_string())).into_iter().collect()
     }
@@ -41,7 +41,7 @@ pub(super) async fn run_watch(session: &Session, args: &WatchArgs) -> CommandRes
     let directory = std::env::current_dir().ok();
     let caller = tenancy::Session { project: None, directory: directory.as_deref() };
     let resolved = tenancy::resolve(args.project.as_deref(), caller)?;
-    // Check trust now: otherwise each run would be refused one by one.
+    // Check trust now: otherwise each run would be refused separately.
     if let Some(file) = &resolved.file {
         tenancy::Trust::new(&app.layout).require(file)?;
     }
@@ -108,7 +108,7 @@ impl WatchRuns<'_> {
         RunOutcome::from_error(error.code, error.retryable)
     }
 
-    /// Prints the outcome of a run: text on stderr, or with `--json` its envelope on stdout.
+    /// Prints the outcome of a run: as text on stderr, or with `--json` as its envelope on stdout.
     fn print(&self, called: &ToolAnswer) {
         let output = self.session.output;
         if output.json {

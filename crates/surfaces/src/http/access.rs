@@ -1,7 +1,7 @@
 //! Authentication: API keys, access tokens, or the local user.
 //!
-//! A key that is sent is always checked, even if none is required. A request without a key counts as the operator's own if it
-//! comes from this machine and no header says that a proxy forwarded it.
+//! A key in a request is always checked, even if none is required. A request without a key counts as the operator's own if it
+//! comes from this machine and no header indicates that a proxy forwarded it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,17 +36,17 @@ const PROXY_HEADERS: [HeaderName; 3] =
 #[derive(Clone)]
 pub(super) struct Access {
     pub(super) app: Arc<App>,
-    /// Whether a route, or a path that is none, needs no key.
+    /// Returns `true` if a route, or a path without a route, needs no key.
     pub(super) is_public: fn(&str) -> bool,
     pub(super) keys: Arc<Keyring>,
     pub(super) tokens: Option<Arc<TokenVerifier>>,
-    /// Where people with a browser sign in without a key.
+    /// The client with which browser users sign in without a key; `None` if no issuer is configured.
     pub(super) sign_in: Option<Arc<SignInClient>>,
     /// Browsers that have signed in; only pages accept their cookie.
     pub(super) sessions: Arc<Sessions>,
 }
 
-/// Whether every request needs a key.
+/// Returns `true` if every request needs a key.
 pub(super) fn needs_key(config: &Config) -> bool {
     let open_bind = !bind_address(&config.server.bind).is_ok_and(|ip| ip.is_loopback());
     match config.access.required {
@@ -55,7 +55,7 @@ pub(super) fn needs_key(config: &Config) -> bool {
     }
 }
 
-/// Whether a proxy is configured.
+/// Returns `true` if a proxy is configured.
 fn is_behind_proxy(server: &Server) -> bool {
     server.behind_proxy || !server.trusted_proxies.is_empty()
 }
@@ -76,7 +76,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let is_local = is_local(&request);
     let mut sent = credential(request.headers());
     let server = &access.app.config.server;
-    // A browser that has signed in is also known where it looks for a page and there is none.
+    // The cookie also counts where a browser looks for a page that does not exist.
     let takes_cookie = is_page || (route.is_none() && pages::is_browser(request.headers()));
     if takes_cookie
         && matches!(sent, Ok(None))
@@ -91,6 +91,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
         true => Arc::new(Principal::unauthenticated()),
         false => match access.principal(sent, is_local).await {
             Err(mut denied) => {
+                // Only a wrong credential counts as an attempt: other errors are not the sender's.
                 if has_credential && denied.status == StatusCode::UNAUTHORIZED {
                     let sender = Sender::of(request.extensions());
                     denied = denied.recorded(&access.app, &sender, credential.as_deref());
@@ -123,7 +124,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     }
 }
 
-/// Whether the request comes from this machine and no header says that a proxy forwarded it.
+/// Checks whether the request comes from this machine and no header indicates that a proxy forwarded it.
 fn is_local(request: &Request) -> bool {
     let forwarded = PROXY_HEADERS.iter().any(|name| request.headers().contains_key(name));
     let addresses = request.extensions().get::<ConnectionAddresses>();
@@ -152,17 +153,17 @@ fn caller_from_headers(
     })
 }
 
-/// The tools that a request selects; without a list, all. A list that names nothing is refused, because its sender does not
-/// want all tools.
+/// Returns the tools that a request selects; all of them if it sends no list. A list that is empty is refused, because its sender
+/// does not want all tools.
 pub(super) fn requested_tools(toolsets: Option<&str>, read_only: bool) -> Result<ToolVisibility, Fault> {
     if toolsets.is_some_and(|list| list.split(',').all(|name| name.trim().is_empty())) {
         return Err(Fault::new(ErrorCode::InvalidRequest, "The list of toolsets names none.")
-            .with_hint("Name at least one toolset, or omit the list; `all` stands for every toolset."));
+            .with_hint("Name at least one toolset, or omit the list; `all` means every toolset."));
     }
     ToolVisibility::parse(toolsets.unwrap_or_default(), read_only)
 }
 
-/// The value of `X-PairOfCleats-Project`. An empty one is refused: it would select the default workspace.
+/// Parses the value of `X-PairOfCleats-Project`. An empty one is refused: it would select the default workspace.
 fn project_value(value: &str) -> Result<String, Fault> {
     if value.is_empty() {
         return Err(Fault::new(ErrorCode::InvalidRequest, "`X-PairOfCleats-Project` is empty.")
@@ -171,7 +172,7 @@ fn project_value(value: &str) -> Result<String, Fault> {
     Ok(value.to_owned())
 }
 
-/// The value of `X-MCP-Readonly`. Anything unknown is an error: a misspelled `true` must not permit writing.
+/// Parses the value of `X-MCP-Readonly`. An unknown value is an error: a misspelled `true` must not permit writing.
 fn read_only_value(value: &str) -> Result<bool, Fault> {
     match value.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
@@ -181,11 +182,11 @@ fn read_only_value(value: &str) -> Result<bool, Fault> {
     }
 }
 
-/// Why a request is rejected.
+/// The reason why a request is rejected.
 struct AccessDenied {
     status: StatusCode,
     fault: Fault,
-    /// The `error` of WWW-Authenticate; none if no credentials were sent (RFC 6750 §3.1).
+    /// The `error` of WWW-Authenticate; `None` if no credentials were sent (RFC 6750 §3.1).
     error: Option<&'static str>,
 }
 
@@ -197,12 +198,12 @@ impl AccessDenied {
         Self { status: StatusCode::UNAUTHORIZED, fault, error }
     }
 
-    /// For a header of credentials whose value is not text.
+    /// Rejects a credential header whose value is not text.
     fn unreadable(fault: Fault) -> Self {
         Self { status: StatusCode::BAD_REQUEST, fault, error: None }
     }
 
-    /// The same, audited; another if too many senders from there were refused.
+    /// Audits the rejection and returns it, or a rate limit error if too many requests from this address were refused.
     fn recorded(self, app: &App, sender: &Sender, credential: Option<&str>) -> Self {
         let fault = sender.refused(app, Action::Credential, &claimed(credential), self.fault);
         match fault.code {
@@ -223,10 +224,10 @@ impl AccessDenied {
 }
 
 impl Access {
-    /// Checks a key or token that was typed into a form, or that a request was sent with.
+    /// Checks a key or token that was entered in a form or sent with a request.
     ///
     /// # Errors
-    /// The status and the reason why it is not accepted.
+    /// The status, and the reason why it is not accepted.
     pub(super) async fn check(&self, credential: &str) -> Result<Arc<Principal>, (StatusCode, Fault)> {
         let checked = self.principal(Ok(Some(credential.to_owned())), false).await;
         checked.map_err(|denied| (denied.status, denied.fault))
@@ -304,7 +305,7 @@ impl Access {
     }
 }
 
-/// The key or token that was sent. Rejects a request with two different ones.
+/// Returns the key or token that was sent. Rejects a request with two different ones.
 fn credential(headers: &HeaderMap) -> Result<Option<String>, AccessDenied> {
     const TWO_CREDENTIALS: &str =
         "`Authorization` and `X-API-Key` have different credentials: send only one.";
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_says_nothing_is_refused() {
+    fn an_empty_limit_is_refused() {
         assert_eq!(requested_tools(None, false).unwrap(), ToolVisibility::default());
         let search = ToolVisibility::parse("search", false).unwrap();
         assert_eq!(requested_tools(Some(" search,"), false).unwrap(), search);

@@ -19,7 +19,7 @@ pub(super) fn bind_address(bind: &str) -> Result<IpAddr, Fault> {
     })
 }
 
-/// The fault for an address that cannot be bound.
+/// Returns the fault for an address that cannot be bound.
 pub(super) fn bind_fault(address: SocketAddr, error: &io::Error) -> Fault {
     let (message, hint) = if error.kind() == io::ErrorKind::AddrInUse {
         (

@@ -1,5 +1,5 @@
-//! A lock file for the address of a running server. It tells other processes with the same data directory that their own
-//! server uses the address.
+//! A lock file for the address of a running server. It shows other processes with the same data directory that their own server
+//! uses the address.
 
 use std::fs::{self, File, TryLockError};
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ pub(super) struct AddressLock {
 }
 
 impl AddressLock {
-    /// Locks a bound address. Returns none if the file cannot be created; the server works without it.
+    /// Locks a bound address. Returns `None` if the file cannot be created; the server works without it.
     pub(super) fn new(app: &App, address: SocketAddr) -> Option<Self> {
         let path = lock_path(app, address);
         fs::create_dir_all(path.parent()?).ok()?;
@@ -38,7 +38,7 @@ fn lock_path(app: &App, address: SocketAddr) -> PathBuf {
     app.layout.address_locks().join(format!("{name}.lock"))
 }
 
-/// The URL of the server of this data directory that is running at the configured address, if there is one.
+/// Returns the URL of the server of this data directory that is running at the configured address, if there is one.
 #[must_use]
 pub fn running_server_url(app: &App) -> Option<String> {
     let server = &app.config.server;

@@ -22,7 +22,7 @@ pub(super) fn envelope(envelope: &Envelope) -> Response {
     with_status(status, envelope)
 }
 
-/// The response to a request that failed without a tool call. The caller chooses the status; that of the error code is ignored.
+/// Responds to a request that failed without a tool call. The caller chooses the status; that of the error code is ignored.
 pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
     with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
 }
@@ -46,7 +46,7 @@ fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
     response
 }
 
-/// Seconds after which the same call may succeed, for 503 and 429.
+/// Returns the seconds after which the same call may succeed, for 503 and 429.
 fn retry_after(error: &ErrorBody) -> Option<u64> {
     match error.code {
         ErrorCode::RateLimited => {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::timed_body::TooSlow;
 use contract::{ErrorCode, Fault, JsonRejection, parse_unique};
 
-/// Why a body is rejected: the HTTP status and the fault.
+/// The reason why a body is rejected: the HTTP status and the fault.
 pub(super) type BodyError = (StatusCode, Fault);
 
 /// Reads the arguments of a tool. An empty body counts as the empty object.
@@ -96,7 +96,7 @@ fn body_error(status: StatusCode, bytes_max: usize) -> BodyError {
     (status, fault)
 }
 
-/// Whether the body's time limit caused the error.
+/// Checks whether the body's time limit caused the error.
 fn is_too_slow(rejection: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(rejection), |error| error.source()).any(|error| error.is::<TooSlow>())
 }

@@ -1,29 +1,29 @@
-//! Whether the end of a request's head and body is unambiguous, so that a proxy in front finds the same end as this server.
+//! Checks that the end of a request's head and body is unambiguous, so that a proxy in front finds the same end as this server.
 
 use axum::http::{HeaderMap, header};
 
 use super::head::{ContentLength, HeadFraming};
 use contract::{ErrorCode, Fault};
 
-/// How a request says where it ends.
+/// The way in which a request defines its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyFraming {
     /// There is no body, or one header determines its length.
     Unambiguous,
-    /// A line of the head ends in a line feed without a carriage return, which a proxy may take for a part of the line.
+    /// A line of the head ends in a line feed without a carriage return, which a proxy may treat as part of the line.
     BareLineFeed,
     /// There are several `Content-Length` headers.
     RepeatedLength,
     /// `Transfer-Encoding` and `Content-Length` are both present.
     Conflicting,
-    /// `Transfer-Encoding` names another coding than `chunked`, or `chunked` twice.
+    /// `Transfer-Encoding` names a coding other than `chunked`, or `chunked` twice.
     OtherCoding,
-    /// The head was not scanned, or hyper kept other headers than were scanned.
+    /// The head was not scanned, or hyper kept different headers from those that were scanned.
     Unknown,
 }
 
 impl BodyFraming {
-    /// `headers` are the headers that hyper kept, `head` is what was received.
+    /// Determines the framing; `headers` are the headers that hyper kept, `head` is what was received.
     pub(super) fn new(headers: &HeaderMap, head: Option<HeadFraming>) -> Self {
         let Some(head) = head else { return Self::Unknown };
         let has_length = head.content_length != ContentLength::Absent;
@@ -44,12 +44,12 @@ impl BodyFraming {
         }
     }
 
-    /// Whether a proxy in front might see another end of the request than this server does.
+    /// Returns `true` if a proxy in front might see a different end of the request than this server does.
     pub(super) fn is_ambiguous(self) -> bool {
         self != Self::Unambiguous
     }
 
-    /// Why the request is refused, if it is.
+    /// Returns the fault of a request that is refused.
     pub(super) fn fault(self) -> Option<Fault> {
         let (message, hint) = match self {
             Self::Unambiguous => return None,
@@ -78,7 +78,7 @@ impl BodyFraming {
     }
 }
 
-/// Whether a coding other than `chunked` is named. hyper looks only at the last one.
+/// Checks whether a coding other than `chunked` is named. hyper looks only at the last one.
 fn has_other_coding(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_way_to_find_the_end_is_accepted() {
+    fn ambiguous_framings_are_refused() {
         use BodyFraming::{BareLineFeed, Conflicting, OtherCoding, RepeatedLength, Unambiguous, Unknown};
         use ContentLength::{Absent, Once, Repeated};
         let (none, length, chunked) = (

@@ -32,9 +32,9 @@ pub(super) struct ConnectionTimeouts {
     first_byte: Duration,
     header: Duration,
     idle: Duration,
-    /// How long a client may read nothing while there is something to write.
+    /// The time for which a client may read nothing while there is something to write.
     write: Duration,
-    /// How long unread input is discarded at the end, and how many bytes of it.
+    /// The time for which unread input is discarded at the end, and the limit on its bytes.
     unread: Duration,
     unread_bytes: u64,
 }
@@ -52,7 +52,7 @@ impl From<&Server> for ConnectionTimeouts {
     }
 }
 
-/// What the connection waits for.
+/// The input that the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WaitState {
     FirstByte,
@@ -75,7 +75,7 @@ pub(super) struct TimedStream<S> {
     timer: Pin<Box<Sleep>>,
     /// Runs while the client does not read; created on first use.
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Whether `write_timer` is running.
+    /// `true` while `write_timer` is running.
     blocked: bool,
     /// Bytes that may still be discarded; set once the write side is closed.
     unread_left: Option<u64>,
@@ -212,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> TimedStream<S> {
-    /// Discards input until the client closes, has sent `left` bytes, or the time is over. Does not wait for a client whose last
+    /// Discards input until the client closes, has sent `left` bytes, or the time is up. Does not wait for a client whose last
     /// request was complete.
     fn poll_discard(&mut self, context: &mut Context<'_>, mut left: u64) -> Poll<io::Result<()>> {
         let mut discarded = [0; DISCARD_BUFFER_BYTES];
@@ -264,7 +264,7 @@ mod tests {
         unread_bytes: 1000,
     };
 
-    /// The result of reading one byte; only a timeout of `SHORT` ends a wait.
+    /// Reads one byte; only a timeout of `SHORT` ends a wait.
     async fn read(stream: &mut TimedStream<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
         stream.read_u8().await.map_err(|error| error.kind())
     }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_reads_is_worth_less_than_what_idles() {
+    async fn unread_connections_are_evicted_before_idle_ones() {
         let (client, server) = tokio::io::duplex(16);
         let state = ConnectionState::default();
         let mut stream = TimedStream::new(server, LASTING, state.clone());
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_not_read_is_read_at_the_end_within_bounds() {
+    async fn unread_input_is_discarded_at_the_end_within_bounds() {
         let closed = |unread: bool, timeouts: ConnectionTimeouts, sent: usize, client_closes: bool| async move {
             let (mut client, server) = tokio::io::duplex(16);
             let state = ConnectionState::default();

@@ -43,7 +43,7 @@ struct SlotEntry {
     evicted: CancellationToken,
 }
 
-/// Why no slot is free.
+/// The reason why no slot is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotsFull {
     /// The client has reached its own limit.
@@ -75,8 +75,8 @@ impl ConnectionSlots {
         Self { max, per_client_max, table: Mutex::default() }
     }
 
-    /// Takes a slot for a connection of `client`, which is none for a trusted proxy's connection. The flag says whether another
-    /// connection was evicted.
+    /// Takes a slot for a connection of `client`, which is `None` for a trusted proxy's connection. The returned flag is `true`
+    /// if another connection was evicted.
     pub(super) fn take(
         self: &Arc<Self>,
         client: Option<ClientAddress>,
@@ -111,7 +111,7 @@ impl ConnectionSlots {
         Ok((ConnectionSlot { slots: Arc::clone(self), id, evicted }, victim.is_some()))
     }
 
-    /// The limits: connections in total and of one client.
+    /// Returns the limits on connections: in total and for one client.
     pub(super) fn limits(&self) -> [usize; 2] {
         [self.max, self.per_client_max]
     }
@@ -122,7 +122,7 @@ impl ConnectionSlots {
 }
 
 impl ConnectionSlot {
-    /// Counts this proxy's connection for `client`, which is none if the proxy names no client.
+    /// Counts this proxy's connection for `client`, which is `None` if the proxy does not name a client.
     ///
     /// # Errors
     /// [`SlotsFull::Client`] if the client has reached its limit.
@@ -163,7 +163,7 @@ impl SlotTable {
         client.and_then(|client| self.counts.get(&client)).copied().unwrap_or(0)
     }
 
-    /// The connection to evict for a client that has `own` connections, if any may be.
+    /// Returns the connection to evict for a client that has `own` connections, if there is one.
     fn victim(&self, client: Option<ClientAddress>, own: usize) -> Option<u64> {
         let now = Instant::now();
         let larger = self.counts.iter().filter(|(_, count)| **count >= own + 2);
@@ -182,7 +182,7 @@ impl SlotTable {
         }
     }
 
-    /// The matching connection with the lowest eviction cost; none if all are active.
+    /// Returns the matching connection with the lowest eviction cost; `None` if all are active.
     fn cheapest(&self, matches: impl Fn(&SlotEntry) -> bool, now: Instant) -> Option<u64> {
         let candidates = self.entries.iter().filter(|(_, entry)| matches(entry));
         let costs = candidates.map(|(id, entry)| (entry.state.eviction_cost(now), *id));
@@ -269,13 +269,13 @@ mod tests {
         let (_newcomer, evicted) = take(&slots, client(3)).unwrap();
         assert!(evicted && greedy[2].evicted.is_cancelled(), "the newest of those that are used");
         assert!(!greedy[0].evicted.is_cancelled() && modest.iter().all(|slot| !slot.evicted.is_cancelled()));
-        assert_eq!(take(&slots, client(3)).unwrap_err(), SlotsFull::Server, "nobody has two more than it");
+        assert_eq!(take(&slots, client(3)).unwrap_err(), SlotsFull::Server, "no client has two more than it");
         assert_eq!(take(&slots, client(1)).unwrap_err(), SlotsFull::Server);
         assert!(take(&slots, client(4)).unwrap().1, "who has nothing takes from who has two");
     }
 
     #[test]
-    fn a_proxys_connection_counts_for_whom_it_serves() {
+    fn a_proxys_connection_counts_for_the_client_that_it_serves() {
         let slots = slots(10, 2);
         let proxied: Vec<Arc<ConnectionSlot>> =
             (0..4).map(|_| Arc::new(take(&slots, None).unwrap().0)).collect();
@@ -296,7 +296,7 @@ mod tests {
             .values()
             .for_each(|entry| entry.state.set_waiting_for_request(Some(Instant::now())));
         assert!(proxied[3].assign_request(one).is_ok() && take(&slots, client(1)).is_ok());
-        assert!(proxied[0].assign_request(None).is_ok(), "a proxy that names nobody");
+        assert!(proxied[0].assign_request(None).is_ok(), "a proxy that names no client");
     }
 
     #[test]

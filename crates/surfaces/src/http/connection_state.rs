@@ -31,7 +31,7 @@ struct SharedState {
     waits: Mutex<WaitingSince>,
 }
 
-/// Since when a connection waits for its client.
+/// The times since when a connection waits for its client.
 #[derive(Debug, Default)]
 struct WaitingSince {
     /// Waiting for the next request.
@@ -67,7 +67,7 @@ impl ConnectionState {
         self.heads().push_back(head);
     }
 
-    /// Takes the head of the beginning request; none if it was not scanned.
+    /// Takes the head of the beginning request; `None` if it was not scanned.
     pub(super) fn take_head(&self) -> Option<HeadFraming> {
         self.heads().pop_front()
     }
@@ -78,17 +78,17 @@ impl ConnectionState {
         TrackedBody { body, state: self.clone() }
     }
 
-    /// Whether part of the last request's body was not read.
+    /// Returns `true` if part of the last request's body was not read.
     pub(super) fn has_unread_body(&self) -> bool {
         self.0.unread_body.load(Ordering::Acquire)
     }
 
-    /// Whether the connection was closed because the client did not read.
+    /// Returns `true` if the connection was closed because the client did not read.
     pub(super) fn is_client_not_reading(&self) -> bool {
         self.0.client_not_reading.load(Ordering::Acquire)
     }
 
-    /// The cost of evicting the connection at `now`.
+    /// Returns the cost of evicting the connection at `now`.
     pub(super) fn eviction_cost(&self, now: Instant) -> EvictionCost {
         let waits = self.waits();
         match (waits.reader, waits.request) {
@@ -98,7 +98,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether a request is running.
+    /// Returns `true` while a request is running.
     pub(super) fn has_requests(&self) -> bool {
         self.0.requests.load(Ordering::Acquire) > 0
     }
@@ -108,17 +108,17 @@ impl ConnectionState {
         self.0.client_not_reading.store(true, Ordering::Release);
     }
 
-    /// Records since when the connection waits for a request; none if it does not.
+    /// Records since when the connection waits for a request; `None` if it does not.
     pub(super) fn set_waiting_for_request(&self, since: Option<Instant>) {
         self.waits().request = since;
     }
 
-    /// Records since when the connection waits for the client to read; none if it does not.
+    /// Records since when the connection waits for the client to read; `None` if it does not.
     pub(super) fn set_waiting_for_reader(&self, since: Option<Instant>) {
         self.waits().reader = since;
     }
 
-    /// Sets whether the last request's body is unread.
+    /// Marks the last request's body as unread or read.
     #[cfg(test)]
     pub(super) fn set_unread_body(&self, unread: bool) {
         self.0.unread_body.store(unread, Ordering::Release);

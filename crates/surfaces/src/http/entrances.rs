@@ -1,5 +1,5 @@
-//! Requests that say who sends them, and that the gate of calls does not see: sign-ins, refused credentials and webhooks. Each is audited,
-//! and those of unknown senders count for their address, so that none can fill the audit log or try keys without end.
+//! Requests that identify their sender without passing the gate of calls: sign-ins, refused credentials and webhooks. Each is
+//! audited, and those of unknown senders count for their address, so that none can fill the audit log or try keys without limit.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use contract::Fault;
 use gate::app::{App, Entrance};
 use tenancy::{Keyring, Principal};
 
-/// What came in.
+/// The kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     /// A form, or the answer of an issuer, with a key or token.
@@ -49,10 +49,10 @@ impl Sender {
         Self { address, request_id: extensions.get::<RequestId>().cloned().unwrap_or_default().0 }
     }
 
-    /// Records that a sender was let in.
+    /// Records that a sender was accepted.
     ///
     /// # Errors
-    /// `RATE_LIMITED` if the principal made too many calls: then it is not.
+    /// `RATE_LIMITED` if the principal made too many calls; nothing is recorded then.
     pub(super) fn accepted(&self, app: &App, action: Action, principal: &Principal) -> Result<(), Fault> {
         let admitted = app.limits.admit(principal, app.clock.instant());
         let outcome = admitted.as_ref().map_or_else(|refusal| refusal.code().as_str(), |()| "ok");
@@ -63,8 +63,8 @@ impl Sender {
         })
     }
 
-    /// Records that a sender was refused, who claims to be `claimed`. Returns the fault to answer with: `fault`, or `RATE_LIMITED` if too
-    /// many from this address were refused. These are no longer recorded.
+    /// Records that a sender was refused who claims to be `claimed`. Returns the fault to answer with: `fault`, or `RATE_LIMITED`
+    /// if too many requests from this address were refused. The latter are no longer recorded.
     pub(super) fn refused(&self, app: &App, action: Action, claimed: &str, fault: Fault) -> Fault {
         if let Some(address) = self.address
             && let Err(refusal) = app.limits.admit_unknown(address, app.clock.instant())
@@ -99,7 +99,7 @@ impl<S: Sync> FromRequestParts<S> for Sender {
     }
 }
 
-/// Who a refused credential claims to be: the public part of a key, else only the kind.
+/// Returns whom a refused credential claims to be: the public part of a key, else only the kind.
 pub(super) fn claimed(credential: Option<&str>) -> String {
     match credential {
         Some(credential) => Keyring::public_id(credential).unwrap_or_else(|| "a token".to_owned()),

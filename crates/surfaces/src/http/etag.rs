@@ -1,22 +1,22 @@
-//! `ETag` for answers that clients ask for again and again.
+//! `ETag` for answers that clients request repeatedly.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The response with a weak tag over `content`, or 304 if the client has that version. The tag is weak because the envelope around
-/// the content contains the current time.
+/// Adds a weak tag over `content` to the response, or responds with 304 if the client has that version. The tag is weak because
+/// the envelope around the content contains the current time.
 pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce() -> Response) -> Response {
     with_version(headers, &hash(content), respond)
 }
 
-/// A short hash of `content`, for tags.
+/// Computes a short hash of `content`, for tags.
 pub(super) fn hash(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
 }
 
-/// The response with a weak tag that says its version, or 304 if the client has that version. A version consists of hexadecimal
-/// digits and punctuation without quotes.
+/// Adds a weak tag with this version to the response, or responds with 304 if the client has that version. A version consists of
+/// hexadecimal digits and punctuation without quotes.
 pub(super) fn with_version(
     headers: &HeaderMap,
     version: &str,

@@ -1,5 +1,5 @@
-//! Calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`; an operation may send events
-//! of its own instead, also as lines of JSON.
+//! Calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`; an operation may send its
+//! own events instead, also as lines of JSON.
 //!
 //! The stream polls the call itself. A client that disconnects drops both, which cancels the call.
 
@@ -24,7 +24,7 @@ use gate::app::App;
 use gate::tools::browse::browse;
 use gate::tools::{self, Caller, EventSink, ProgressUpdate, Request, ToolSpec};
 
-/// Most events queued for a slow client; of further progress only the latest update is kept.
+/// The maximum number of events queued for a slow client; of further progress only the latest update is kept.
 const QUEUED_EVENTS_MAX: usize = 4;
 /// Interval of keep-alive comments.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -39,7 +39,7 @@ pub(super) struct StreamedCall {
     pub(super) start: Value,
     /// Converts the tool's envelope into the format of the route.
     pub(super) shape: fn(Envelope) -> Envelope,
-    /// Whether to send `progress` events.
+    /// `true` to send `progress` events.
     pub(super) progress: bool,
 }
 
@@ -63,7 +63,8 @@ pub(super) fn event_stream(
     server_sent(sent_during(run_call(app, caller, streamed, sender), receiver, None))
 }
 
-/// Starts an operation that sends its own events, and returns these and its end: `done` with its result, or `error` and `done`.
+/// Starts an operation that sends its own events, and returns these events followed by its end: `done` with its result, or
+/// `error` and `done`.
 pub(super) fn operation_events(
     app: Arc<App>,
     caller: Caller,
@@ -75,7 +76,7 @@ pub(super) fn operation_events(
     server_sent(sent_during(call, receiver, None))
 }
 
-/// An event; one with a number has it as its id, which a client that lost the connection sends as `Last-Event-ID`.
+/// Formats an event; a numbered one uses its number as its id, which a client that lost the connection sends as `Last-Event-ID`.
 fn server_sent_event(name: &'static str, envelope: &Envelope) -> Option<Event> {
     let number = envelope.result.as_ref().and_then(|content| content.get("seq")?.as_i64());
     let event = event(name, envelope);
@@ -88,8 +89,8 @@ fn server_sent_event(name: &'static str, envelope: &Envelope) -> Option<Event> {
 /// The media type of [`operation_lines`].
 pub(super) const LINES: &str = "application/x-ndjson";
 
-/// As [`operation_events`], but one JSON document a line: the content of each event, and the envelope of a failure. While nothing happens,
-/// an empty line is sent now and then, so that both sides notice when the other has gone.
+/// Like [`operation_events`], but one JSON document per line: the content of each event, and the envelope of a failure. While
+/// nothing happens, an empty line is sent from time to time, so that both sides notice when the other is gone.
 pub(super) fn operation_lines(
     app: Arc<App>,
     caller: Caller,
@@ -120,7 +121,7 @@ fn server_sent(
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
-/// What a call sends, until it ends; `heartbeat` is sent while it sends nothing.
+/// Streams what a call sends until it ends; `heartbeat` is sent while it sends nothing.
 fn sent_during<T: Clone + Send + 'static>(
     call: impl Future<Output = ()> + Send + 'static,
     receiver: mpsc::Receiver<T>,
@@ -182,7 +183,7 @@ async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events:
     send("done", &answer::succeeded(&app, Value::Object(serde_json::Map::new()), id)).await;
 }
 
-/// Where an operation sends its events, and in which form; none for what the form leaves out.
+/// The channel for the events of an operation, and their format; the function returns `None` for events that the format omits.
 type Sink<T> = (mpsc::Sender<T>, fn(&'static str, &Envelope) -> Option<T>);
 
 async fn run_operation<T: Send + 'static>(

@@ -46,19 +46,19 @@ impl TrustedProxies {
         Ok(Self { networks: networks.collect::<Result<_, _>>()?, header: server.forwarded_header })
     }
 
-    /// No proxies.
+    /// Returns an empty list.
     pub(super) fn none() -> Self {
         Self { networks: Vec::new(), header: ForwardedHeader::XForwardedFor }
     }
 
-    /// Whether the address belongs to a trusted proxy.
+    /// Checks whether the address belongs to a trusted proxy.
     pub(super) fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address.to_canonical()))
     }
 
-    /// The address of the client that sent a forwarded request: the last address of the header that is not a trusted proxy, or
-    /// the first address if all are. The last entry that is not an address is ignored, and so are all entries before it.
-    /// `None` if no address is left.
+    /// Returns the address of the client that sent a forwarded request: the last address of the header that is not a trusted
+    /// proxy, or the first address if all are. The last entry that is not an address is ignored, and so are all entries before
+    /// it. `None` if no address is left.
     pub(super) fn client_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = None;
         for value in headers.get_all(self.header_name()).iter().rev() {
@@ -81,8 +81,8 @@ impl TrustedProxies {
         }
     }
 
-    /// The address of one hop. `Forwarded` is split at every comma, quoted or not, so that an unclosed quote from a client cannot
-    /// hide the hops after it.
+    /// Returns the address of one hop. `Forwarded` is split at every comma, quoted or not, so that an unclosed quote from a
+    /// client cannot hide the hops after it.
     fn hop_address(&self, hop: &str) -> Option<IpAddr> {
         let node = match self.header {
             ForwardedHeader::XForwardedFor => hop,

@@ -1,4 +1,4 @@
-//! The fuzz target of the HTTP server: the bytes of a connection, through hyper and every check before a tool is called.
+//! The fuzz target of the HTTP server: passes the bytes of a connection through hyper and every check before a tool is called.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,10 +22,10 @@ use gate::tools::fuzzing::argument_errors;
 
 /// Longest body of a fuzzed request.
 const BODY_BYTES_MAX: usize = 4096;
-/// Bound on the answer: bytes for each byte of input, plus a constant.
+/// Size limit of the answer: bytes for each byte of input, plus a constant.
 const ANSWER_BYTES_MAX: (usize, usize) = (256, 64 * 1024);
 
-/// The seed corpus.
+/// Returns the seed corpus.
 pub(crate) fn seed_requests() -> Vec<Vec<u8>> {
     let search = r#"{"query": "retry", "top": 3}"#;
     let text = [
@@ -46,7 +46,7 @@ pub(crate) fn seed_requests() -> Vec<Vec<u8>> {
     text.map(String::into_bytes).to_vec()
 }
 
-/// The scanned heads whose requests have not begun; none after an ambiguous request, where the server closes the connection.
+/// The scanned heads whose requests have not begun; `None` after an ambiguous request, where the server closes the connection.
 type ScannedHeads = Mutex<Option<VecDeque<HeadFraming>>>;
 
 /// Sends `data` as one connection. Asserts that the answer is HTTP, that its size is bounded, and that the scanner finds the
@@ -83,7 +83,7 @@ pub(crate) fn fuzz_request(data: &[u8]) {
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{}", answer.escape_ascii());
 }
 
-/// Compares what hyper kept of a head with what was scanned.
+/// Compares the headers that hyper kept of a head with those that were scanned.
 fn compare_framing(headers: &HeaderMap, heads: &ScannedHeads) {
     let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(scanned) = heads.as_mut() else { return };

@@ -1,8 +1,8 @@
 //! Checks of every request before routing: request id, `Host`, `Origin` and ambiguous headers.
 //!
 //! A page in the user's browser can send requests to loopback. `Host` exposes a rebound DNS name and `Origin` a foreign page;
-//! both are checked on every route, including `/mcp`. A proxy in front may read another copy of a repeated header than this server
-//! does, so every header that matters for security may occur only once.
+//! both are checked on every route, including `/mcp`. A proxy in front may read a different copy of a repeated header than this
+//! server does, so every header that matters for security may occur only once.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use contract::{ErrorCode, Fault};
 use gate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Headers that decide where a request goes and where it ends. A second one is rejected, even an equal one; so is a second one
-/// of [`TEXT_HEADERS`]. (hyper merges equal `Content-Length` headers; [`BodyFraming`] finds them.)
+/// Headers that decide where a request goes and where it ends. A duplicate is rejected, even an equal one; so is a duplicate of
+/// [`TEXT_HEADERS`]. (hyper merges equal `Content-Length` headers; [`BodyFraming`] finds them.)
 static UNIQUE_HEADERS: [HeaderName; 6] = [
     header::HOST,
     header::CONTENT_LENGTH,
@@ -35,8 +35,8 @@ static UNIQUE_HEADERS: [HeaderName; 6] = [
     header::ORIGIN,
     REQUEST_ID,
 ];
-/// Headers that say who sends a request and what it may do. A value that is not text is rejected: if it were ignored, a request
-/// might do more than its sender allows.
+/// Headers that identify the sender of a request and limit its permissions. A value that is not text is rejected: if it were
+/// ignored, a request might do more than its sender allows.
 static TEXT_HEADERS: [HeaderName; 9] = [
     header::AUTHORIZATION,
     API_KEY,
@@ -48,7 +48,7 @@ static TEXT_HEADERS: [HeaderName; 9] = [
     HeaderName::from_static("mcp-protocol-version"),
     HeaderName::from_static("last-event-id"),
 ];
-/// A longer id from the client is replaced by a generated one.
+/// Length above which a client's id is replaced by a generated one.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 /// Assigns the request id, rejects ambiguous and foreign requests, and sets the id on the response.
@@ -56,7 +56,7 @@ pub(super) async fn guard_request(State(app): State<Arc<App>>, request: Request,
     guard(&app, &app.config.server, request, next).await
 }
 
-/// As [`guard_request`], for a listener with names of its own, which are those in `server`.
+/// Like [`guard_request`], for a listener with names of its own, which are those in `server`.
 pub(super) async fn guard(app: &App, server: &Server, mut request: Request, next: Next) -> Response {
     let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(app));
     let local = request.extensions().get::<ConnectionAddresses>().map(|addresses| addresses.local.ip());
@@ -69,7 +69,7 @@ pub(super) async fn guard(app: &App, server: &Server, mut request: Request, next
         Some((status, fault)) => {
             let mut response = answer::refused(app, status, &fault, &id);
             if status == StatusCode::BAD_REQUEST {
-                // A proxy may have read another request, so whatever follows is not trusted either.
+                // A proxy may have read a different request, so nothing that follows is trusted either.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             response
@@ -85,7 +85,7 @@ pub(super) async fn guard(app: &App, server: &Server, mut request: Request, next
     response
 }
 
-/// Why a request is rejected, if it is; `local` is the address that the client connected to.
+/// Returns the reason why a request is rejected, if it is; `local` is the address that the client connected to.
 pub(super) fn rejection(
     server: &Server,
     local: Option<IpAddr>,
@@ -100,7 +100,7 @@ pub(super) fn rejection(
     }
 }
 
-/// The client's own id, if it is short and printable ASCII, so that it is safe in logs.
+/// Returns the client's own id, if it is short and printable ASCII, so that it is safe in logs.
 pub(super) fn accepted_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let is_safe = !id.is_empty()
@@ -109,7 +109,7 @@ pub(super) fn accepted_id(headers: &HeaderMap) -> Option<String> {
     is_safe.then(|| id.to_owned())
 }
 
-/// Why the headers are ambiguous, if they are.
+/// Returns the reason why the headers are ambiguous, if they are.
 fn ambiguous(uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
     let fault =
         |message: String, hint: &str| Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint));
@@ -153,7 +153,7 @@ struct ServerNames<'a> {
 }
 
 impl ServerNames<'_> {
-    /// Why the request counts as foreign, if it does.
+    /// Returns the reason why the request counts as foreign, if it does.
     fn foreign_request(&self, uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
         let host = match headers.get(header::HOST) {
             Some(host) => host.to_str().ok().and_then(HostPort::parse),
@@ -174,15 +174,15 @@ impl ServerNames<'_> {
         })
     }
 
-    /// Whether an Origin is this server, this machine, or a configured site. `null`, the origin of sandboxed and file pages, is
-    /// none of them.
+    /// Checks whether an Origin is this server, this machine, or a configured site. `null`, the origin of sandboxed and file
+    /// pages, is not among them.
     fn is_known_origin(&self, origin: &str) -> bool {
         self.server.cors_origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin))
             || origin_host(origin).is_some_and(|host| self.is_ours(host))
     }
 
-    /// Whether a host is this server. The owner of a DNS name can rebind it to this machine, so only known names count; an address
-    /// counts if the client connected to it.
+    /// Checks whether a host is this server. The owner of a DNS name can rebind it to this machine, so only known names count; an
+    /// address counts if the client connected to it.
     fn is_ours(&self, host: &str) -> bool {
         host.eq_ignore_ascii_case("localhost")
             || host.eq_ignore_ascii_case(&self.server.bind)
@@ -193,16 +193,16 @@ impl ServerNames<'_> {
     }
 }
 
-/// Whether a browser asks for something that a page of another site contains, such as an image. That page could not read the answer,
-/// but could time it. To follow a link from there is another matter.
+/// Checks whether a browser loads a subresource of another site's page, such as an image. That page could not read the answer,
+/// but could time it. Following a link from there is allowed.
 fn is_part_of_other_site(headers: &HeaderMap) -> bool {
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|sent| sent == value);
     let is_followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
     is("sec-fetch-site", "cross-site") && !is_followed
 }
 
-/// Whether a form was sent by a page of this very server, as far as the browser says: other programs on this machine, and other ports of
-/// its host, have pages too.
+/// Checks whether a form was sent by a page of this very server, according to the browser: other programs on this machine, and
+/// other ports of its host, have pages too.
 pub(super) fn is_own_form(headers: &HeaderMap) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     match (text(HeaderName::from_static("sec-fetch-site")), text(header::ORIGIN)) {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_sites_may_link_here_but_contain_nothing_of_here() {
+    fn pages_of_other_sites_may_link_here_but_not_embed() {
         let part = |site, mode, dest| {
             let lines = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
             is_part_of_other_site(&headers(&lines))
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn ambiguous_headers_are_refused() {
         let refused = |target: &str, lines: &[(&str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in lines {

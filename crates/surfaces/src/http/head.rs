@@ -1,4 +1,4 @@
-//! Scans a request's head for what decides where the head and its body end.
+//! Scans a request's head for everything that determines where the head and its body end.
 //!
 //! hyper merges equal `Content-Length` headers, drops `Content-Length` if `Transfer-Encoding` is present, and accepts lines
 //! that end in a bare line feed, so that the layers above cannot detect any of this. The head is therefore scanned here, below
@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 17;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
-/// What a head says about where it and its body end.
+/// The properties of a head that determine where it and its body end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct HeadFraming {
     pub(super) content_length: ContentLength,
@@ -24,7 +24,7 @@ pub(super) struct HeadFraming {
 pub(super) enum ContentLength {
     #[default]
     Absent,
-    /// One header; none if its value is not a length, which hyper refuses.
+    /// One header; `None` if its value is not a length, which hyper refuses.
     Once(Option<u64>),
     Repeated,
 }
@@ -45,7 +45,7 @@ pub(super) struct HeadScanner {
     after_carriage_return: bool,
 }
 
-/// What the next byte of a line belongs to.
+/// The part of a line that the next byte belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LinePart {
     #[default]
@@ -122,7 +122,7 @@ impl HeadScanner {
     }
 }
 
-/// `number` with one more digit; none if it becomes too large.
+/// Appends a digit to `number`; `None` on overflow.
 pub(super) fn append_digit(number: u64, digit: u32, radix: u32) -> Option<u64> {
     number.checked_mul(u64::from(radix))?.checked_add(u64::from(digit))
 }
@@ -131,7 +131,7 @@ pub(super) fn append_digit(number: u64, digit: u32, radix: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The framing of the first head in `text`.
+    /// Returns the framing of the first head in `text`.
     fn framing(text: &str) -> Option<HeadFraming> {
         let mut scanner = HeadScanner::default();
         text.bytes().find_map(|byte| scanner.scan(byte))

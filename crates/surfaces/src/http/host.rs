@@ -1,7 +1,7 @@
-//! Hosts as `Host`, request targets and `Origin` name them: `host[:port]` and nothing else.
+//! Parses hosts as in `Host`, request targets and `Origin`: `host[:port]` and nothing else.
 //!
-//! `Authority` of the http crate also takes user information and any text as the port, and then returns only the host:
-//! `a@localhost:b` would pass for `localhost`, while a proxy in front may read another host.
+//! `Authority` of the http crate also accepts user information and any text as the port, and then returns only the host:
+//! `a@localhost:b` would pass for `localhost`, while a proxy in front may read a different host.
 
 use std::net::Ipv6Addr;
 
@@ -38,12 +38,12 @@ impl<'a> HostPort<'a> {
     }
 }
 
-/// Whether a text consists of the characters of DNS names and IPv4 addresses. The underscore occurs in names of containers.
+/// Checks that a text consists of the characters of DNS names and IPv4 addresses. The underscore occurs in names of containers.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }
 
-/// The host of the origin of a web page, `http://host[:port]` or `https://host[:port]`.
+/// Returns the host of the origin of a web page, `http://host[:port]` or `https://host[:port]`.
 pub(super) fn origin_host(origin: &str) -> Option<&str> {
     let (scheme, rest) = origin.split_once("://")?;
     let is_web = ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));

@@ -1,4 +1,4 @@
-//! The routes of the instruction catalog. The first two have an `ETag`, so that a client that asks again reads only what changed.
+//! The routes of the instruction catalog. The first two have an `ETag`, so that a client that polls reads only changes.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(super) async fn get(
     headers: HeaderMap,
     query: SentQuery,
 ) -> Result<Response, Response> {
-    // An id that is not UTF-8 is none.
+    // An id that is not UTF-8 cannot exist.
     let entry = entry.map_or_else(|_| String::from("\u{fffd}"), |Path(entry)| entry);
     let mut arguments = query_arguments(&app, &id, GET, query)?;
     if arguments.get("id").is_some() {
@@ -74,7 +74,7 @@ pub(super) async fn diff_stream(
     Ok(operation_events(app, caller, STREAM_DIFFERENCE, arguments).into_response())
 }
 
-/// The envelope, or 304 if the client has this version. A failure has no version.
+/// Responds with the envelope, or with 304 if the client has this version. A failure has no version.
 fn with_etag(headers: &HeaderMap, envelope: &Envelope) -> Response {
     match version(envelope) {
         Some(version) => etag::with_version(headers, &version, || answer::envelope(envelope)),
@@ -82,8 +82,8 @@ fn with_etag(headers: &HeaderMap, envelope: &Envelope) -> Response {
     }
 }
 
-/// The version of an answer: the hash of the catalog, and one over everything else that the answer depends on, such as metadata,
-/// project and paging. Counts of use are left out: they change all the time, and no instruction with them.
+/// Returns the version of an answer: the hash of the catalog, and one over everything else that the answer depends on, such as
+/// metadata, project and paging. Usage counts are excluded: they change all the time without changing an instruction.
 fn version(envelope: &Envelope) -> Option<String> {
     let mut result = envelope.result.clone()?;
     let catalog = result["hash"].as_str()?.to_owned();

@@ -1,4 +1,4 @@
-//! The routes of launch runs. Each is a call of a tool, or of an operation that is none, through the gate.
+//! The routes of launch runs. Each calls a tool, or an operation that is not a tool, through the gate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ pub(super) const STATUS: &str = "launch_get_status";
 /// The path of an artifact, whose name may have several parts.
 pub(super) const ARTIFACT_PATH: &str = "/launch/runs/{run_id}/artifacts/{*artifact_name}";
 
-/// The header in which a client that connects again sends the id of the last event that it has.
+/// The header in which a reconnecting client sends the id of the last event that it has received.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Fields of the list's filter, which are parameters of their own in the query.
+/// Fields of the list's filter that are separate query parameters.
 const FILTER_FIELDS: [&str; 2] = ["product_slug", "state"];
 
 /// `GET /launch/runs`.
@@ -68,7 +68,8 @@ pub(super) async fn status(
     Ok(answer::envelope(&call_tool(&app, STATUS, arguments, caller).await))
 }
 
-/// `GET /launch/runs/{run_id}/events`. A client that lost the connection sends the number of the last event that it has in a header.
+/// `GET /launch/runs/{run_id}/events`. A client that lost the connection sends the number of the last event that it has received
+/// in a header.
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
@@ -81,7 +82,7 @@ pub(super) async fn events(
     let named = [("run_id", from_path(run))];
     let mut arguments = run_arguments(&app, &id, query, Some(operation.input), &named)?;
     if let Some(last) = headers.get(LAST_EVENT_ID) {
-        // It was sent after the address was written, so it counts. What is no number is refused by the gate.
+        // It was sent after the address was written, so it takes precedence. The gate refuses anything but a number.
         let last = String::from_utf8_lossy(last.as_bytes());
         arguments["after"] = last.parse::<i64>().map_or_else(|_| Value::from(&*last), Value::from);
     }
@@ -91,8 +92,8 @@ pub(super) async fn events(
     })
 }
 
-/// `GET /launch/runs/{run_id}/artifacts/{artifact_name}`. A browser saves it and does not show it, because pages that a run wrote may
-/// contain what a repository wrote.
+/// `GET /launch/runs/{run_id}/artifacts/{artifact_name}`. A browser saves it instead of showing it, because pages that a run
+/// wrote may contain what a repository wrote.
 pub(super) async fn artifact(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
@@ -140,13 +141,13 @@ pub(super) fn file_response(content_type: &str, file: &str, bytes: Vec<u8>) -> R
     response
 }
 
-/// Whether the client wants lines of JSON.
+/// Checks whether the client requests lines of JSON.
 fn wants_lines(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.split(',').any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == LINES))
 }
 
-/// What stands for a text that is not UTF-8: neither an id nor a name.
+/// Returns a placeholder for a text that is not UTF-8: neither an id nor a name.
 fn no_text() -> String {
     "\u{fffd}".to_owned()
 }
@@ -163,7 +164,7 @@ fn typed(parameters: BTreeMap<String, String>, input: Option<fn() -> Map<String,
     typed_arguments(parameters, &input.map(|input| input()).unwrap_or_default())
 }
 
-/// The arguments of a call about a run: those of the query, and those that the path names.
+/// Returns the arguments of a call about a run: those of the query, and those in the path.
 fn run_arguments(
     app: &App,
     id: &RequestId,

@@ -1,5 +1,5 @@
-//! Binds the address, accepts connections and drains them at shutdown. A loop of our own, because axum's has no timeouts and waits
-//! without limit when draining.
+//! Binds the address, accepts connections and drains them at shutdown. Uses its own accept loop, because axum's has no timeouts
+//! and waits without limit when draining.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -44,7 +44,7 @@ use gate::app::App;
 use platform::telemetry::ConnectionEnd;
 use tenancy::{self, SignInClient, TokenVerifier};
 
-/// How long a rejected connection may take to read its answer.
+/// The time that a rejected connection may take to read its answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of rejected connections that are answered at the same time; further ones are closed without an answer.
 const REFUSALS_MAX: usize = 64;
@@ -77,24 +77,24 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    // No other process looks for a server at a port that the system chose.
+    // Other processes do not look for a server at a port that the system chose.
     let address_lock = if server.port == 0 { None } else { AddressLock::new(app, address) };
     Ok(Listening { listener, address, tls, proxies, address_lock })
 }
 
 impl Listening {
-    /// A listener beside the server's, for clients on this machine: without TLS and without proxies.
+    /// Creates a listener in addition to the server's, for clients on this machine: without TLS and without proxies.
     pub(super) fn on_loopback(listener: TcpListener, address: SocketAddr) -> Self {
         Self { listener, address, tls: None, proxies: TrustedProxies::none(), address_lock: None }
     }
 
-    /// The bound address.
+    /// Returns the bound address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether the server uses HTTPS.
+    /// Returns `true` if the server uses HTTPS.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.tls.is_some()
@@ -285,7 +285,7 @@ impl Connections {
         slot.assign_request(self.proxies.client_address(request.headers()).map(ClientAddress::from)).map(Some)
     }
 
-    /// The answer to a forwarded request whose client has no slot left.
+    /// Returns the answer to a forwarded request whose client has no slot left.
     fn refusal(&self, full: SlotsFull) -> Response {
         self.count_refusal(full);
         let fault = too_many_connections(full, &self.slots);
@@ -301,7 +301,7 @@ impl Connections {
         });
     }
 
-    /// Answers that there are too many connections, then closes.
+    /// Responds that there are too many connections, then closes.
     fn refuse(self: &Arc<Self>, mut stream: TcpStream, full: SlotsFull) {
         self.count_refusal(full);
         let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
@@ -331,8 +331,8 @@ impl Connections {
     }
 }
 
-/// Makes the system drop the connection if the peer acknowledges nothing for `limit`. Covers bytes in the system's send buffer,
-/// such as keep-alive comments, and bytes that are still unsent after the connection was closed here.
+/// Makes the operating system drop the connection if the peer acknowledges nothing for `limit`. Covers bytes in the system's send
+/// buffer, such as keep-alive comments, and bytes that are still unsent after the connection was closed here.
 #[cfg(target_os = "linux")]
 fn set_send_timeout(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit))
@@ -353,7 +353,7 @@ fn keep_until_sent(body: Body, guards: (RunningRequest, Option<ForwardedRequest>
     }))
 }
 
-/// The fault for a connection or request without a free slot.
+/// Returns the fault for a connection or request without a free slot.
 fn too_many_connections(full: SlotsFull, slots: &ConnectionSlots) -> Fault {
     let [all, of_one] = slots.limits();
     let (message, max) = match full {
@@ -365,7 +365,7 @@ fn too_many_connections(full: SlotsFull, slots: &ConnectionSlots) -> Fault {
         .with_hint("Try again in a second, and keep fewer connections open.")
 }
 
-/// The HTTP response for a rejected connection, whose request is not read.
+/// Formats the HTTP response for a rejected connection, whose request is not read.
 fn refusal_bytes(app: &App, fault: &Fault) -> String {
     let body = answer::json(&answer::failed(app, fault, None)).to_string();
     format!(

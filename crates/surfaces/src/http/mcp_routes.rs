@@ -20,7 +20,7 @@ use gate::app::App;
 use gate::tools::{Caller, Toolbox};
 use tenancy::Principal;
 
-/// Longest error body of rmcp, in bytes; real ones are a line.
+/// Maximum size of rmcp's error bodies that are kept, in bytes; real ones are a single line.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
 /// State of the MCP routes.
@@ -31,12 +31,12 @@ struct McpState {
     sse: SseMcp,
 }
 
-/// Whether streams of the route carry messages of MCP.
+/// Returns `true` if the streams of the route carry MCP messages.
 pub(super) fn is_mcp(route: &str) -> bool {
     route == "/sse" || route == "/mcp" || route.starts_with("/mcp/")
 }
 
-/// The routes, for example `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`, `/sse` and `/messages`.
+/// Returns the routes, for example `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`, `/sse` and `/messages`.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(app: &Arc<App>, tools: &'static Toolbox) -> Router<S> {
     let drained = app.drained();
     let mcp = McpState {

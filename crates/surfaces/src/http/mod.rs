@@ -1,7 +1,7 @@
 //! The HTTP server: the tools as routes, and MCP below `/mcp`.
 //!
 //! [`listen`](mod@listen) accepts a connection, takes one of the [`connection_slots`] for it and wraps it in the timeouts of
-//! [`connection`], where [`request_scanner`] looks at what hyper does not report. A request passes [`guard`] (`Host`, `Origin`,
+//! [`connection`], where [`request_scanner`] detects what hyper does not report. A request passes [`guard`] (`Host`, `Origin`,
 //! ambiguous headers) and [`access`] (authentication) before it reaches its handler in [`routes`].
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -1,4 +1,4 @@
-//! The protected resource metadata, which tells OAuth clients the issuer of this server's tokens (RFC 9728).
+//! The protected resource metadata, from which OAuth clients learn the issuer of this server's tokens (RFC 9728).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// The same path with the resource's path appended, in axum's syntax.
 pub(super) const METADATA_OF_RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource/{*resource}";
 
-/// The URL of the metadata; none if OAuth is not configured.
+/// Returns the URL of the metadata; `None` if OAuth is not configured.
 pub(super) fn metadata_url(config: &Config) -> Option<String> {
     config.oauth.issuer.as_ref()?;
     let audience = config.oauth.audience.as_deref()?.parse::<Uri>().ok()?;

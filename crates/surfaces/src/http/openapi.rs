@@ -7,7 +7,7 @@ use super::route::{Operation, Route};
 use contract::{Envelope, SCHEMA_VERSION};
 use gate::tools::{LIST, ToolSpec, schema};
 
-/// The page that shows `/openapi.json` in a browser. It loads nothing from other hosts.
+/// The page that renders `/openapi.json` in a browser. It loads nothing from other hosts.
 pub(super) const PAGE: &str = include_str!("docs.html");
 
 const JSON: &str = "application/json";
@@ -74,7 +74,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
     })
 }
 
-/// The operation of a route without a tool.
+/// Describes the operation of a route without a tool.
 fn server_operation(id: &str, summary: &str, (kind, schema): (&str, Value)) -> Value {
     let mut operation = operation(id, summary, "server", kind, schema);
     if id == "ready" {
@@ -113,7 +113,7 @@ fn request_body(tool: &ToolSpec) -> Value {
     json!({ "required": required, "content": { (JSON): { "schema": input } } })
 }
 
-/// The tool's arguments as parameters: in the path if that names them, else in the query.
+/// Describes the tool's arguments as parameters: in the path if that names them, else in the query.
 fn parameters(tool: &ToolSpec, path: &str) -> Value {
     let input = (tool.input)();
     let fields = input.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -126,7 +126,7 @@ fn parameters(tool: &ToolSpec, path: &str) -> Value {
         .collect()
 }
 
-/// The schema of `{repo, <name>: result}`.
+/// Returns the schema of `{repo, <name>: result}`.
 fn wrapped_result(name: &str, tool: &ToolSpec) -> Map<String, Value> {
     let schema = json!({
         "type": "object",
@@ -150,7 +150,7 @@ fn enveloped_answer(result: Value) -> (&'static str, Value) {
     (JSON, enveloped(result))
 }
 
-/// The schema of an envelope with this result.
+/// Returns the schema of an envelope with this result.
 fn enveloped(result: Map<String, Value>) -> Value {
     Value::Object(schema::envelope_schema(result))
 }
@@ -192,7 +192,7 @@ pub(super) fn page_answer() -> (&'static str, Value) {
     ("text/html; charset=utf-8", json!({ "type": "string" }))
 }
 
-/// The schema of a failed envelope.
+/// Returns the schema of a failed envelope.
 fn failure_schema() -> Value {
     let mut schema = schema::generate_schema::<Envelope>();
     schema.insert("required".into(), json!(["ok", "error", "_meta"]));

@@ -1,4 +1,4 @@
-//! Reads query strings, in which each name may occur only once: a proxy in front could use another value than this server does.
+//! Reads query strings, in which each name may occur only once: a proxy in front could use a different value than this server does.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use contract::{ErrorCode, Fault, echo};
 /// A query string as axum extracts it, with all its parameters.
 pub(super) type SentQuery = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
-/// The parameters by their names. A repeated name is refused, even with an equal value.
+/// Returns the parameters by name. A repeated name is refused, even with an equal value.
 pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, String>, Fault> {
     let Query(sent) =
         sent.map_err(|rejection| Fault::new(ErrorCode::InvalidRequest, rejection.body_text()))?;
@@ -26,8 +26,8 @@ pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, Stri
     Ok(parameters)
 }
 
-/// The parameters as arguments of a tool. Where its input schema demands a number or a boolean, a text that is one becomes one;
-/// any other text stays, and the gate says what is wrong with it.
+/// Converts the parameters to arguments of a tool. Where its input schema requires a number or a boolean, a text that represents
+/// one is converted; any other text is kept, and the gate reports the error.
 pub(super) fn typed_arguments(parameters: BTreeMap<String, String>, input: &Map<String, Value>) -> Value {
     let typed = |(name, text): (String, String)| {
         let kind = input.get("properties").and_then(|fields| fields[&name]["type"].as_str());

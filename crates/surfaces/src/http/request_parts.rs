@@ -1,4 +1,4 @@
-//! What several layers read from a request: our own headers, its id and the addresses of its connection.
+//! Parts of a request that several layers read: our own headers, its id and the addresses of its connection.
 
 use std::net::SocketAddr;
 
@@ -15,9 +15,9 @@ pub(super) const READ_ONLY: HeaderName = HeaderName::from_static("x-mcp-readonly
 /// The project for calls without a `project_id`.
 pub(super) const PROJECT: HeaderName = HeaderName::from_static("x-pairofcleats-project");
 
-/// The text of a header; `None` if it was not sent.
+/// Returns the text of a header; `None` if it was not sent.
 ///
-/// A value that is not text is refused. If it were taken for absent, a garbled header that limits a request would not limit it.
+/// A value that is not text is refused. If it were treated as absent, a garbled header that limits a request would not limit it.
 pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Fault> {
     headers.get(name).map(HeaderValue::to_str).transpose().map_err(|_| {
         let message =
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_no_text_is_refused_by_the_name_of_its_header() {
+    fn a_value_that_is_not_text_is_refused_by_the_name_of_its_header() {
         let text = |value: &'static [u8]| {
             let headers = HeaderMap::from_iter([(PROJECT, HeaderValue::from_bytes(value).unwrap())]);
             header_text(&headers, &PROJECT).map(|text| text.map(str::to_owned))

@@ -23,7 +23,7 @@ enum Part {
     },
     /// The rest of a chunk and the end of its line, in bytes; never 0.
     Chunk(u64),
-    /// The lines after the last chunk, of which the last is empty.
+    /// The lines after the last chunk, ending with an empty one.
     Trailers {
         filled: bool,
         after_carriage_return: bool,
@@ -103,7 +103,7 @@ impl Part {
         }
     }
 
-    /// The part that follows a head.
+    /// Returns the part that follows a head.
     fn body_of(head: HeadFraming) -> Self {
         match head.content_length {
             _ if head.transfer_encoding => Self::ChunkSize { size: 0, ended: false },
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The framings of all heads in `bytes`, which arrive in pieces of these sizes.
+    /// Returns the framings of all heads in `bytes`, which arrive in pieces of these sizes.
     fn framings(bytes: &[u8], sizes: &[usize]) -> Vec<HeadFraming> {
         let (mut scanner, mut found) = (RequestScanner::default(), Vec::new());
         let mut rest = bytes;
@@ -145,7 +145,7 @@ mod tests {
         HeadFraming { content_length, transfer_encoding, bare_line_feed: false }
     }
 
-    /// A request and its framing. The bodies contain heads, which must not be taken for requests.
+    /// Generates a request and its framing. The bodies contain heads, which must not be mistaken for requests.
     fn any_request() -> impl Strategy<Value = (String, HeadFraming)> {
         let inner = "GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n";
         let lines =
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_after_a_length_that_is_refused() {
+    fn nothing_is_reported_after_a_length_that_is_refused() {
         let get = "GET / HTTP/1.1\r\n\r\n";
         for (head, heads) in [
             ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 1),

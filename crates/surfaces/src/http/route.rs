@@ -13,14 +13,14 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) method: MethodFilter,
     pub(super) handler: fn(MethodFilter) -> MethodRouter<Arc<App>>,
-    /// Whether the route answers without a key.
+    /// `true` if the route answers without a key.
     pub(super) public: bool,
     pub(super) operation: Operation,
 }
 
-/// How the OpenAPI document describes a route.
+/// The description of a route in the OpenAPI document.
 pub(super) enum Operation {
-    /// Not at all, because another standard defines the format.
+    /// Not included, because another standard defines the format.
     Undocumented,
     /// A route without a tool; `answer` returns the media type and the schema of status 200.
     Server { id: &'static str, summary: &'static str, answer: fn() -> (&'static str, Value) },

@@ -36,8 +36,8 @@ use tenancy::{Keyring, SignInClient, TokenVerifier};
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
 
-/// Every route except those of MCP. Public routes must not depend on the caller: the probes and the documents that tell a client how
-/// to get a key.
+/// All routes except those of MCP. Public routes must not depend on the caller: the probes and the documents that describe how a
+/// client gets a key.
 static ROUTES: &[Route] = &[
     Route {
         path: "/health",
@@ -253,16 +253,16 @@ static ROUTES: &[Route] = &[
         method: GET,
         handler: |method| on(method, launch::artifact),
         public: false,
-        // Each artifact has a media type of its own.
+        // Each artifact has its own media type.
         operation: Operation::Undocumented,
     },
     Route {
         path: webhooks::PATH,
         method: POST,
         handler: |method| on(method, webhooks::git),
-        // It has a secret of its own.
+        // It is protected by a secret of its own.
         public: true,
-        // Each host has a format of its own.
+        // Each host has its own format.
         operation: Operation::Undocumented,
     },
     Route {
@@ -288,22 +288,22 @@ static ROUTES: &[Route] = &[
     },
 ];
 
-/// Whether requests to the route, or to a path that is none, need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
-/// get 404 instead of 401.
+/// Returns `true` if requests to the route, or to a path without a route, need no key. All of `/.well-known/` is public, so that
+/// OAuth clients that probe for other documents get 404 instead of 401.
 fn is_public(path: &str) -> bool {
     let mut routes = ROUTES.iter().chain(PAGES);
     path.starts_with("/.well-known/") || routes.any(|route| route.public && route.path == path)
 }
 
-/// How long a browser may cache the answer to a CORS preflight request.
+/// The time for which a browser may cache the answer to a CORS preflight request.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
-/// The router of the server.
+/// Builds the router of the server.
 pub fn router(app: &Arc<App>) -> Router {
     router_with(app, Toolbox::standard())
 }
 
-/// The router with other tools on the MCP routes, for conformance tests.
+/// Builds the router with other tools on the MCP routes, for conformance tests.
 pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
     let panicked = Arc::clone(app);
     let access = Access {
@@ -338,7 +338,7 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         .layer(from_fn_with_state(Arc::clone(app), guard_request))
 }
 
-/// The verifier of access tokens, if OAuth is configured. `listen` has already rejected invalid settings.
+/// Creates the verifier of access tokens, if OAuth is configured. `listen` has already rejected invalid settings.
 fn token_verifier(app: &App) -> Option<Arc<TokenVerifier>> {
     TokenVerifier::from_settings(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
 }
@@ -381,7 +381,7 @@ fn cors_layer(server: &Server) -> Option<CorsLayer> {
     )
 }
 
-/// The OpenAPI document of the server.
+/// Returns the OpenAPI document of the server.
 #[must_use]
 pub fn document() -> Value {
     openapi::document(ROUTES)
@@ -415,7 +415,7 @@ async fn no_route(
     request: HttpRequest,
 ) -> Response {
     let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
-    // Whoever asks for a public path may be nobody that is known, and gets what everybody gets.
+    // A request for a public path may be anonymous, and gets the same answer as any other client.
     if is_get && !is_public(request.uri().path()) && pages::is_browser(request.headers()) {
         return pages::no_page(&app, request, StatusCode::NOT_FOUND).await;
     }

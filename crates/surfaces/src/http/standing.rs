@@ -1,5 +1,5 @@
-//! Streams that are open for long ask for their key again, as each request does, and end with it: when it is revoked or expires, and when
-//! an access token loses a scope or a project.
+//! Ends long-lived streams with their key: like each request, they check their key repeatedly, and end when it is revoked or
+//! expires, or when an access token loses a scope or a project.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,26 +17,26 @@ use crate::answer;
 use contract::{ErrorCode, Fault};
 use tenancy::Principal;
 
-/// Interval of asking. What it learns may be as old as `access.key_cache_ms`.
+/// Interval of the checks. Their result may be as old as `access.key_cache_ms`.
 const INTERVAL: Duration = Duration::from_millis(2_500);
-/// A stream ends if nothing could be learned for so long, for example because the database is away.
+/// The time after which a stream ends if no check succeeds, for example because the database is unavailable.
 const UNKNOWN_MAX: Duration = Duration::from_secs(60);
 /// The media type of server-sent events.
 const EVENTS: &str = "text/event-stream";
 
-/// What a request proved who sends it with.
+/// The credential of a request, from which its sender is known.
 pub(super) struct Standing {
     pub(super) access: Access,
     pub(super) principal: Arc<Principal>,
     /// The key or token.
     pub(super) credential: String,
     pub(super) request_id: String,
-    /// Whether the events of streams are messages of MCP, which has none for the end of a key.
+    /// `true` if the events of streams are MCP messages, which cannot express the end of a key.
     pub(super) is_mcp: bool,
 }
 
 impl Standing {
-    /// The response, whose body ends with the credential if it is a stream.
+    /// Limits the response: if it is a stream, its body ends with the credential.
     pub(super) fn limit(self, response: Response) -> Response {
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is = |wanted: &str| kind.is_some_and(|kind| kind.split(';').next() == Some(wanted));
@@ -51,13 +51,13 @@ impl Standing {
             let mut body = body?;
             loop {
                 if tokio::time::Instant::now() >= due {
-                    // Nothing is sent meanwhile.
+                    // Nothing is sent until the check has ended.
                     match standing.check().await {
                         Ok(true) => known_at = tokio::time::Instant::now(),
                         Ok(false) if known_at.elapsed() < UNKNOWN_MAX => {}
                         Ok(false) => return None,
                         Err(fault) => {
-                            // Dropping the rest of the stream cancels what it is about.
+                            // Dropping the rest of the stream cancels its call.
                             drop(body);
                             return Some((
                                 Ok(standing.last(&fault, is_lines)),
@@ -77,10 +77,11 @@ impl Standing {
         Response::from_parts(head, Body::from_stream(limited))
     }
 
-    /// Whether the sender may still do what it could when the stream opened; false if that cannot be found out now.
+    /// Returns `true` if the sender still has the permissions that it had when the stream opened; `false` if that cannot be
+    /// determined now.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the permissions ended.
     async fn check(&self) -> Result<bool, Fault> {
         let ended = || {
             Fault::new(ErrorCode::Unauthorized, "The key of this stream no longer allows what it did.")
@@ -97,13 +98,13 @@ impl Standing {
         }
     }
 
-    /// The last part of a stream that ends because of `fault`.
+    /// Returns the last part of a stream that ends because of `fault`.
     fn last(&self, fault: &Fault, is_lines: bool) -> Bytes {
         let app = &self.access.app;
         let failed = answer::json(&answer::failed(app, fault, Some(self.request_id.clone())));
         match (is_lines, self.is_mcp) {
             (true, _) => format!("{failed}\n").into(),
-            // A comment, which clients skip.
+            // A comment, which clients ignore.
             (false, true) => Bytes::from_static(b":\n\n"),
             (false, false) => {
                 let done = answer::succeeded(app, serde_json::json!({}), Some(self.request_id.clone()));

@@ -13,8 +13,8 @@ use tokio_rustls::rustls::{DEFAULT_VERSIONS, ServerConfig};
 use contract::config::Server;
 use contract::{ErrorCode, Fault};
 
-/// The TLS acceptor. It reloads a certificate that was renewed on disk at the next connection. If the new one is unusable, it logs a
-/// warning and keeps the old one.
+/// The TLS acceptor. It reloads a certificate that was renewed on disk at the next connection. If the new one is unusable, it
+/// logs a warning and keeps the old one.
 pub(super) struct Tls {
     files: CertificateFiles,
     current: Mutex<LoadedCertificate>,
@@ -34,7 +34,7 @@ struct CertificateFiles {
 type FilesVersion = [Option<(SystemTime, u64)>; 2];
 
 impl Tls {
-    /// Loads the configured certificate; none if none is configured.
+    /// Loads the configured certificate; `None` if none is configured.
     ///
     /// # Errors
     /// `INVALID_INPUT` if only one of certificate and key is set, one cannot be read, or they do not match.
@@ -56,7 +56,7 @@ impl Tls {
         Ok(Some(Self { files, current }))
     }
 
-    /// The acceptor for the next connection.
+    /// Returns the acceptor for the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.files.version();

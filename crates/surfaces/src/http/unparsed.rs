@@ -1,7 +1,7 @@
-//! Gives a body to the answers of the HTTP library to requests that it cannot parse, which therefore reach no route: malformed
+//! Adds a body to the answers of the HTTP library to requests that it cannot parse and that therefore reach no route: malformed
 //! ones, and those whose address or headers are too long.
 //!
-//! The library has no hook for these answers, so they are recognised as they are written: they have no header but the three that
+//! The library has no hook for these answers, so they are recognised when they are written: they have only the three headers that
 //! it always adds, and every answer of a route has more.
 
 use std::io;
@@ -17,7 +17,7 @@ use gate::app::App;
 
 /// The headers of an answer without a route.
 const BARE_HEADERS: [&str; 3] = ["connection", "content-length", "date"];
-/// An answer without a route is shorter.
+/// Upper bound on the size of an answer without a route.
 const BARE_BYTES_MAX: usize = 512;
 
 /// A connection on which refused requests are answered with the error envelope.
@@ -27,11 +27,11 @@ pub(super) struct AnsweringStream<S> {
     pending: Option<Replacement>,
 }
 
-/// An answer that is written in place of another.
+/// An answer that replaces another.
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// Length of the bytes that it replaces.
+    /// Number of bytes that it replaces.
     replaced: usize,
 }
 
@@ -40,7 +40,7 @@ impl<S> AnsweringStream<S> {
         Self { inner, app, pending: None }
     }
 
-    /// The answer in place of `bytes`, if no route wrote them.
+    /// Returns the answer that replaces `bytes`, if they do not come from a route.
     fn replacement(&self, bytes: &[u8]) -> Option<Replacement> {
         let (status, fault) = refusal_of(bytes)?;
         self.app.metrics.record_refusal(fault.code.as_str());
@@ -55,7 +55,7 @@ impl<S> AnsweringStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AnsweringStream<S> {
-    /// Writes the rest of the replacement; then the bytes that it replaces count as written.
+    /// Writes the rest of the replacement; then the replaced bytes count as written.
     fn poll_replacement(
         &mut self,
         context: &mut Context<'_>,
@@ -126,7 +126,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for AnsweringStream<S> {
     }
 }
 
-/// The status line and the fault of an answer that no route wrote; `None` for any other bytes.
+/// Returns the status line and the fault of an answer that does not come from a route; `None` for any other bytes.
 fn refusal_of(bytes: &[u8]) -> Option<(&str, Fault)> {
     let text = std::str::from_utf8(bytes.get(..bytes.len().min(BARE_BYTES_MAX))?).ok()?;
     let mut lines = text.strip_prefix("HTTP/1.1 ")?.strip_suffix("\r\n\r\n")?.split("\r\n");

@@ -1,8 +1,8 @@
-//! `POST /webhooks/git`: a git host says that somebody pushed.
+//! `POST /webhooks/git`: a git host reports a push.
 //!
-//! The message proves that its sender knows the secret of `git.webhook_secret_file`, and is otherwise only a hint: it names
-//! repositories, those that are indexed are fetched from their own address, and what the fetch finds counts. Understood are the
-//! messages of GitHub, GitLab, Gitea, Forgejo and Bitbucket, and `{"url": "…"}` of a hook of one's own.
+//! The message proves that its sender knows the secret of `git.webhook_secret_file`, and is otherwise only a hint: indexed
+//! repositories that it names are fetched from their own address, and only the result of the fetch counts. Supported are the
+//! messages of GitHub, GitLab, Gitea, Forgejo and Bitbucket, and `{"url": "…"}` of a custom hook.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,27 +25,27 @@ use gate::app::freshness::refresh_pushed;
 use gate::app::{App, blocking};
 use platform::safe_open::read_secret;
 
-/// Where hosts send their messages.
+/// The path to which hosts send their messages.
 pub(super) const PATH: &str = "/webhooks/git";
-/// Most addresses of one message that are looked at.
+/// Maximum number of addresses in a message that are considered.
 const ADDRESSES_MAX: usize = 32;
-/// Headers with a keyed hash of the body, in the order in which they are preferred, and what stands before it.
+/// Headers with a keyed hash of the body, in order of preference, and the prefix of the hash.
 const SIGNATURES: [(&str, &str); 3] =
     [("x-hub-signature-256", "sha256="), ("x-gitea-signature", ""), ("x-hub-signature", "sha256=")];
-/// GitLab's header, which has the secret itself.
+/// GitLab's header, which contains the secret itself.
 const TOKEN: &str = "x-gitlab-token";
 /// Objects of messages that describe the repository.
 const DESCRIPTIONS: [&str; 3] = ["/repository", "/project", ""];
-/// Their fields that have an address.
+/// Fields of these objects that contain an address.
 const ADDRESS_FIELDS: [&str; 11] = [
     "clone_url", "ssh_url", "git_url", "html_url", "git_http_url", "git_ssh_url", "http_url", "web_url",
     "homepage", "url", "links/html/href",
 ];
 
-/// The result of `POST /webhooks/git`. It does not say what is indexed: hosts of several tenants may know the secret.
+/// The result of `POST /webhooks/git`. It does not reveal what is indexed: hosts of several tenants may know the secret.
 #[derive(Serialize)]
 struct Received {
-    /// The message is signed; what it names is refreshed if it is indexed.
+    /// The message is signed; the repositories that it names are refreshed if they are indexed.
     received: bool,
 }
 
@@ -76,7 +76,7 @@ fn failed(fault: Fault) -> body::BodyError {
     (status, fault)
 }
 
-/// The addresses that a signed message names.
+/// Returns the addresses that a signed message names.
 async fn receive(app: &Arc<App>, request: Request) -> Result<Vec<RepositoryAddress>, body::BodyError> {
     let headers = request.headers().clone();
     let unsigned = || {
@@ -85,7 +85,7 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Vec<RepositoryAddre
                 .with_hint("Configure the same secret at the host, and JSON as the content type."),
         )
     };
-    // Before anything is read for it.
+    // Checked before the secret and the body are read.
     if !SIGNATURES.iter().map(|(name, _)| *name).chain([TOKEN]).any(|name| headers.contains_key(name)) {
         return Err(unsigned());
     }
@@ -117,24 +117,24 @@ fn secret(file: &Path) -> Result<String, Fault> {
     })
 }
 
-/// Whether the message proves that its sender knows the secret. All comparisons take the same time for every guess.
+/// Checks whether the message proves that its sender knows the secret. All comparisons take the same time for every guess.
 fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let Ok(keyed) = Hmac::<Sha256>::new_from_slice(secret) else { return false };
     for (name, before) in SIGNATURES {
         if let Some(signature) = text(name).and_then(|value| value.strip_prefix(before)) {
-            // Hashes of both kinds have as many bytes.
+            // Hashes of both kinds have the same length.
             let Ok(signature) = blake3::Hash::from_hex(signature) else { return false };
             return keyed.chain_update(body).verify_slice(signature.as_bytes()).is_ok();
         }
     }
     let Some(token) = text(TOKEN) else { return false };
-    // Comparing the keyed hashes of both tells nothing of how much of a guess is right.
+    // Comparing the keyed hashes of both does not reveal how much of a guess is right.
     let of_secret = keyed.clone().chain_update(secret).finalize().into_bytes();
     keyed.chain_update(token.as_bytes()).verify_slice(&of_secret).is_ok()
 }
 
-/// The addresses that a message names.
+/// Returns the addresses that a message names.
 fn addresses(message: &Value) -> Vec<RepositoryAddress> {
     let described = DESCRIPTIONS.iter().filter_map(|place| message.pointer(place));
     let fields = described.flat_map(|object| {
@@ -175,7 +175,7 @@ mod tests {
         assert!(!signed("x-hub-signature", "sha1=0000"));
         assert!(!is_signed(&HeaderMap::new(), BODY, SECRET));
         assert!(!is_signed(&headers("x-hub-signature-256", SIGNATURE), b"Hello, World?", SECRET));
-        // A wrong signature is not made good by a token.
+        // A correct token does not make up for a wrong signature.
         let mut both = headers("x-hub-signature-256", "sha256=00");
         both.insert(TOKEN, "It's a Secret to Everybody".parse().unwrap());
         assert!(!is_signed(&both, BODY, SECRET));

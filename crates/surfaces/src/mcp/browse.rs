@@ -53,7 +53,7 @@ pub(super) struct ParameterViolation {
     pub(super) value: Option<String>,
 }
 
-/// The error for an invalid parameter, in the same form as the gate's for an invalid argument.
+/// Returns the error for an invalid parameter, in the same form as the gate's for an invalid argument.
 pub(super) fn invalid_parameter(parameter: &str, keyword: &str, wrong: ParameterViolation) -> ErrorData {
     wire::refusal_error(&Refusal::InvalidArguments(vec![Violation {
         instance_path: format!("/{parameter}"),

@@ -10,8 +10,8 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// The same cancellation with the id in the other JSON type; none if `message` is not a cancellation or its id
-/// has no other form.
+/// Returns the same cancellation with the id in the other JSON type; `None` if `message` is not a cancellation or its id has no
+/// other form.
 pub(super) fn with_other_id_type(message: &ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_type_has_its_twin() {
+    fn each_id_type_has_a_counterpart() {
         assert_eq!(twin_of(json!(22)), Some(json!("22")));
         assert_eq!(twin_of(json!("22")), Some(json!(22)));
         assert_eq!(twin_of(json!(0)), Some(json!("0")));

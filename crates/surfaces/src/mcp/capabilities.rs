@@ -17,7 +17,7 @@ use upkeep::install::extensions;
 /// The newest supported protocol revision.
 const NEWEST_REVISION: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 
-/// The supported revisions, oldest first. The server answers in the client's revision if it is one of them, else in the newest.
+/// Returns the supported revisions, oldest first. The server answers in the client's revision if it is one of them, else in the newest.
 /// Fields that later revisions added (titles, output schemas, structured content) are sent to older clients too, which ignore them.
 pub(super) fn revisions() -> &'static [ProtocolVersion] {
     ProtocolVersion::known_up_to(&NEWEST_REVISION)
@@ -33,7 +33,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The family of a stdio transport.
+    /// Returns the family of a stdio transport.
     pub(super) fn from_stdio(transport: &Transport) -> Self {
         match transport {
             Transport::Lines => Self::Current,
@@ -79,7 +79,7 @@ struct InstalledCapabilities {
     mcp: McpTransports,
 }
 
-/// Which document formats are indexed.
+/// The document formats that are indexed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentFormats {
@@ -95,7 +95,7 @@ pub(super) struct VectorBackends {
     pgvector: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hnsw: Option<bool>,
-    /// Whether the extension for portable files is installed.
+    /// `true` if the extension for portable files is installed.
     sqlite_vec: bool,
 }
 
@@ -115,7 +115,7 @@ struct McpTransports {
     legacy: bool,
 }
 
-/// The answer to `initialize`.
+/// Returns the answer to `initialize`.
 pub(super) fn server_config(dialect: Dialect, vector: VectorBackends) -> ServerConfig {
     let block = ExperimentalBlock {
         schema_version: SCHEMA_VERSION,

@@ -26,7 +26,7 @@ pub(super) struct ChannelTransport {
 }
 
 impl ChannelTransport {
-    /// A session that is not initialised yet.
+    /// Creates a session that is not initialised yet.
     pub(super) fn new(
         incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
         outgoing: mpsc::Sender<String>,
@@ -35,7 +35,7 @@ impl ChannelTransport {
         Self { incoming, outgoing, tools, open: false, pending: PendingRequests::default() }
     }
 
-    /// The session's pending requests.
+    /// Returns the session's pending requests.
     pub(super) fn pending(&self) -> PendingRequests {
         self.pending.clone()
     }

@@ -13,7 +13,7 @@ use gate::tools::browse::{COMPLETE, COMPLETE_INSTRUCTION, Completions};
 
 /// Arguments that can be completed; the others are free text.
 const COMPLETABLE: &[&str] = &["project", "repository", "path", "id"];
-/// Those of a file.
+/// The completable arguments of files.
 const OF_FILES: &[&str] = &["project", "repository", "path"];
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ pub(super) async fn complete(
     Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
 }
 
-/// The names of the arguments of a template or prompt.
+/// Returns the names of the arguments of a template or prompt.
 fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
     if let Some(name) = reference.as_prompt_name() {
         let prompt = prompts::find(name, "ref/name")?;

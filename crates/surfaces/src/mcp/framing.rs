@@ -7,7 +7,7 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How messages are delimited.
+/// The way in which messages are delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// One message per line.
@@ -27,7 +27,7 @@ pub(super) enum Frame {
     Unframed(&'static str),
 }
 
-/// Most bytes of a header line that are kept: its last ones. A longer line is invalid.
+/// The number of bytes of a header line that are kept: its last ones. A longer line is invalid.
 const HEADER_BYTES_MAX: usize = 1024;
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 
@@ -41,12 +41,12 @@ pub(super) struct Frames<R> {
 }
 
 impl<R: AsyncBufRead + Unpin> Frames<R> {
-    /// Reads `input`; messages of more than `bytes_max` bytes are skipped.
+    /// Creates a reader of `input`; messages of more than `bytes_max` bytes are skipped.
     pub(super) fn new(input: R, framing: Framing, bytes_max: usize) -> Self {
         Self { input, framing, bytes_max, is_resynchronising: false }
     }
 
-    /// The next frame; none at the end of the input.
+    /// Returns the next frame; `None` at the end of the input.
     pub(super) async fn next(&mut self) -> io::Result<Option<Frame>> {
         match self.framing {
             Framing::Lines => self.next_line().await,
@@ -54,7 +54,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         }
     }
 
-    /// The next non-empty line. The last one may lack a line break.
+    /// Returns the next non-empty line. The last one may lack a line break.
     async fn next_line(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let mut line = Vec::new();
@@ -86,8 +86,8 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         Ok(whole.then_some(Frame::Message(body)))
     }
 
-    /// The length of the next body, or why a header is invalid; `None` at the end of the input. After an invalid header, the next
-    /// call skips everything up to a `Content-Length`.
+    /// Returns the length of the next body, or the reason why a header is invalid; `None` at the end of the input. After an
+    /// invalid header, the next call skips everything up to a `Content-Length`.
     async fn read_length(&mut self) -> io::Result<Option<Result<u64, &'static str>>> {
         let mut length = None;
         loop {
@@ -129,7 +129,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         }
     }
 
-    /// Reads a line. Returns false if it was longer than `max`, so that only a part was kept, and none at the end of the input.
+    /// Reads a line. Returns `false` if it was longer than `max`, so that only a part was kept, and `None` at the end of the input.
     async fn read_line(
         &mut self,
         line: &mut Vec<u8>,
@@ -165,7 +165,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     }
 }
 
-/// Which part of a too long line is kept.
+/// The part of an overlong line that is kept.
 #[derive(Clone, Copy)]
 enum KeptPart {
     /// None: the caller discards the line.
@@ -178,7 +178,7 @@ fn parse_number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// The position of the last occurrence of `wanted` in `text`, ignoring case.
+/// Returns the position of the last occurrence of `wanted` in `text`, ignoring case.
 fn find_last(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).rposition(|window| window.eq_ignore_ascii_case(wanted))
 }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use tokio::io::BufReader;
 
-    /// Every frame of `input`, read through a small buffer, so that frames span several reads.
+    /// Returns every frame of `input`, read through a small buffer, so that frames span several reads.
     async fn frames(input: &str, framing: Framing) -> Vec<Frame> {
         let mut frames = Frames::new(BufReader::with_capacity(7, input.as_bytes()), framing, 64);
         let mut found = Vec::new();

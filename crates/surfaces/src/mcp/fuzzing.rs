@@ -12,7 +12,7 @@ use gate::tools::Toolbox;
 /// Longest message of a fuzzed stream.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Seeds: a byte for the framing, a byte for the buffer size, then the stream.
+/// Returns the seeds: a byte for the framing, a byte for the buffer size, then the stream.
 pub(crate) fn streams() -> Vec<Vec<u8>> {
     let messages = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
@@ -61,7 +61,7 @@ fn all(input: &[u8], framing: Framing, buffer: usize) -> Vec<Frame> {
     found
 }
 
-/// Seed URIs.
+/// Returns the seed URIs.
 pub(crate) fn uris() -> Vec<Vec<u8>> {
     let uris = [
         "repo://shop/src/a.rs",

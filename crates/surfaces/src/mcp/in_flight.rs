@@ -43,7 +43,7 @@ impl InFlight {
 }
 
 impl CallRegistration {
-    /// The token that fires when the client cancels this call.
+    /// Returns the token that fires when the client cancels this call.
     pub(super) fn token(&self) -> CancellationToken {
         self.cancel.clone()
     }
@@ -57,7 +57,7 @@ impl Drop for CallRegistration {
     }
 }
 
-/// The id as a string, so that 7 and "7" are equal.
+/// Returns the id as a string, so that 7 and "7" are equal.
 pub(super) fn canonical(id: &RequestId) -> String {
     match id {
         RequestId::Number(number) => number.to_string(),

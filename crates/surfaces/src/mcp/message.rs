@@ -31,7 +31,7 @@ pub(super) struct RefusedMessage {
 }
 
 impl RefusedMessage {
-    /// The refusal as a fault, for the HTTP response.
+    /// Returns the refusal as a fault, for the HTTP response.
     pub(super) fn fault(&self) -> Fault {
         let fault = Fault::new(ErrorCode::InvalidRequest, self.error.message.to_string());
         match self.error.data.as_ref().and_then(|data| data["hint"].as_str()) {
@@ -40,7 +40,7 @@ impl RefusedMessage {
         }
     }
 
-    /// The refusal as an rmcp message; without `id` if it could not be read.
+    /// Converts the refusal to an rmcp message; without `id` if it could not be read.
     pub(super) fn into_message(self) -> ServerJsonRpcMessage {
         ServerJsonRpcMessage::Error(JsonRpcError {
             jsonrpc: JsonRpcVersion2_0,
@@ -49,13 +49,13 @@ impl RefusedMessage {
         })
     }
 
-    /// The refusal as JSON; `id` is null if it could not be read.
+    /// Converts the refusal to JSON; `id` is null if it could not be read.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
     }
 }
 
-/// Parses one message for a server of `tools`. Returns none for an unreadable response, which needs no answer.
+/// Parses one message for a server of `tools`. Returns `None` for an unreadable response, which needs no answer.
 pub(super) fn parse_message(
     bytes: &[u8],
     tools: &Toolbox,
@@ -111,7 +111,7 @@ pub(super) fn parse_message(
     }
 }
 
-/// Whether the progress token is too long.
+/// Checks whether the progress token is too long.
 fn has_long_token(params: &Value) -> bool {
     let token = params.get("_meta").and_then(|meta| meta.get("progressToken")).and_then(Value::as_str);
     token.is_some_and(|token| token.chars().nth(TOKEN_CHARS_MAX).is_some())
@@ -158,13 +158,13 @@ fn check_members(fields: &Map<String, Value>) -> Result<Option<RequestId>, Refus
     }
 }
 
-/// The refusal of a message that is longer than the limit in `setting`.
+/// Returns the refusal of a message that is longer than the limit in `setting`.
 pub(super) fn too_long(bytes_max: usize, setting: &str) -> RefusedMessage {
     let message = format!("The message has more than {bytes_max} bytes.");
     invalid(None, message, &format!("Send smaller messages, or raise {setting}."))
 }
 
-/// The refusal of input outside of any frame.
+/// Returns the refusal of input outside of any frame.
 pub(super) fn unframed(why: &str) -> RefusedMessage {
     let fault = Fault::new(ErrorCode::InvalidRequest, format!("The input is not framed: {why}."))
         .with_hint("Send `Content-Length: N`, an empty line, and N bytes of JSON.");
@@ -176,13 +176,13 @@ fn invalid(id: Option<RequestId>, message: String, hint: &str) -> RefusedMessage
     RefusedMessage { id, error: wire::rpc_error(RpcCode::INVALID_REQUEST, &fault) }
 }
 
-/// The refusal of a request whose id belongs to a pending request.
+/// Returns the refusal of a request whose id belongs to a pending request.
 pub(super) fn duplicate_id(id: &RequestId) -> RefusedMessage {
     let message = "A request with this `id` is still pending; it is not affected.".to_owned();
     invalid(Some(id.clone()), message, "Use a unique `id` for each request of a session.")
 }
 
-/// Counts a request that the gate of calls does not see, such as `initialize` and `tools/list`, towards the caller's limit.
+/// Counts a request that bypasses the gate of calls, such as `initialize` and `tools/list`, towards the caller's limit.
 pub(super) fn over_limit(
     message: &ClientJsonRpcMessage,
     tools: &Toolbox,
@@ -197,7 +197,7 @@ pub(super) fn over_limit(
     Some((refused, refusal))
 }
 
-/// Whether a message is passed to rmcp.
+/// The decision whether a message is passed to rmcp.
 #[derive(Debug)]
 pub(super) enum MessageDisposition {
     /// Passed; it opens the session.
@@ -244,7 +244,7 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox)
     }
 }
 
-/// The refusal of a request before the session is open.
+/// Returns the refusal of a request before the session is open.
 fn before_initialize(id: Option<RequestId>, method: &str) -> MessageDisposition {
     let message = format!("`{}` was sent before `initialize`: the session is not open yet.", echo(method));
     let fault = Fault::new(ErrorCode::IllegalState, message)
@@ -255,7 +255,7 @@ fn before_initialize(id: Option<RequestId>, method: &str) -> MessageDisposition 
     })
 }
 
-/// The refusal of an HTTP request without a session that does not open one.
+/// Returns the refusal of an HTTP request without a session that does not open one.
 pub(super) fn without_session(request: &ClientJsonRpcMessage, tools: &Toolbox) -> Option<RefusedMessage> {
     let JsonRpcMessage::Request(message) = request else { return None };
     match admit(request, false, tools) {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_its_id_or_null() {
+    fn invalid_messages_are_refused_with_their_id_or_null() {
         for text in ["", "{", "nonsense", "{\"a\":1} x", "\u{0}"] {
             assert_eq!(refused(text), (-32700, Value::Null), "{text}");
         }
@@ -300,7 +300,7 @@ mod tests {
         ];
         for (text, id) in table {
             if text.contains("result") {
-                // Both a request and a response: nobody waits for an answer to a response.
+                // Both a request and a response: a response needs no answer.
                 assert!(parse_message(text.as_bytes(), Toolbox::standard()).unwrap().is_none(), "{text}");
             } else {
                 assert_eq!(refused(text), (-32600, id), "{text}");
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_no_message() {
+    fn ambiguous_messages_are_refused() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":3,"method":"ping","method":"tools/list"}"#, json!(3)),
             (

@@ -1,4 +1,4 @@
-//! JSON-RPC methods of our own: tools that clients can also call by a name with slashes. They pass the same gate and answer the
+//! Custom JSON-RPC methods: tools that clients can also call by a name with slashes. They pass the same gate and answer with the
 //! bare result instead of the envelope.
 
 use rmcp::ErrorData;
@@ -16,14 +16,14 @@ pub(super) const PROTOCOL: &[&str] = &[
     "completion/complete", "logging/setLevel",
 ];
 
-/// Whether requests of this method pass the gate of calls, which counts them.
+/// Checks whether requests of this method pass the gate of calls, which counts them.
 pub(super) fn is_counted_as_call(tools: &Toolbox, method: &str) -> bool {
     let passes =
         ["tools/call", "prompts/get", "resources/list", "resources/read", "completion/complete", DISPATCH];
     passes.contains(&method) || tools.find_method(method).is_some()
 }
 
-/// Whether requests of this method are served in an open session.
+/// Checks whether requests of this method are served in an open session.
 pub(super) fn is_served(tools: &Toolbox, method: &str) -> bool {
     PROTOCOL.contains(&method) || method == DISPATCH || tools.find_method(method).is_some()
 }
@@ -32,7 +32,7 @@ pub(super) fn is_served(tools: &Toolbox, method: &str) -> bool {
 /// the other parameters.
 const DISPATCH: &str = "instructions/dispatch";
 
-/// The method and the parameters that a request means.
+/// Resolves a request to the method and the parameters that it means.
 ///
 /// # Errors
 /// `-32601` for an action that is not a method.
@@ -67,13 +67,13 @@ pub(super) fn result_or_error(method: &str, envelope: Envelope) -> Result<Custom
     Err(with_method(method, wire::rpc_error(number, &fault)))
 }
 
-/// The JSON-RPC error of a call that was not run.
+/// Returns the JSON-RPC error of a call that was not run.
 pub(super) fn refusal_error(method: &str, refusal: &Refusal) -> ErrorData {
     with_method(method, wire::refusal_error(refusal))
 }
 
-/// The error for a request without a handler: its method does not exist, or its parameters are invalid. If the log is verbose, it
-/// names methods that are spelled alike.
+/// Returns the error for a request without a handler: its method does not exist, or its parameters are invalid. If the log is
+/// verbose, the error names methods with a similar spelling.
 pub(super) fn no_handler_error(tools: &Toolbox, method: &str, is_verbose: bool) -> ErrorData {
     if PROTOCOL.contains(&method) {
         return wire::invalid_params(method);
@@ -124,7 +124,7 @@ mod tests {
     use contract::Meta;
     use gate::tools::{LIST, ToolSpec};
 
-    /// Violations of the naming rules.
+    /// Returns violations of the naming rules.
     fn complaints(tools: &[&ToolSpec]) -> Vec<String> {
         let mut complaints = Vec::new();
         let mut taken: Vec<&str> = Vec::new();

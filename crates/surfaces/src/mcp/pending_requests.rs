@@ -1,5 +1,5 @@
-//! The pending requests of one session. A second request with the id of a pending one is refused, because the answers could not be
-//! told apart and one request would wait forever.
+//! The pending requests of one session. A second request with the id of a pending one is refused, because the answers would be
+//! indistinguishable and one request would wait forever.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use rmcp::transport::Transport;
 pub(super) struct PendingRequests(Arc<Mutex<HashSet<RequestId>>>);
 
 impl PendingRequests {
-    /// Adds a request; false if one with its id is pending.
+    /// Adds a request; returns `false` if one with its id is pending.
     pub(super) fn begin(&self, id: &RequestId) -> bool {
         self.with(|ids| ids.insert(id.clone()))
     }

@@ -72,8 +72,8 @@ struct ProgressStep {
 }
 
 impl ProgressSequence {
-    /// The next notification; without an update it repeats the last message. The protocol requires `progress` to increase each
-    /// time, so without progress it increases to the next float.
+    /// Returns the next notification; without an update it repeats the last message. The protocol requires `progress` to increase
+    /// each time, so without progress it increases to the next float.
     fn next(&mut self, update: Option<ProgressUpdate>) -> ProgressStep {
         self.latest = update.or_else(|| self.latest.take());
         let minimum = self.last_sent.map_or(0.0, f64::next_up);

@@ -13,7 +13,7 @@ use gate::tools::browse::{PROMPTS, RenderedPrompt, is_open_to};
 use gate::tools::schema::nearest_name;
 use gate::tools::{Caller, ToolSpec};
 
-/// The prompts that the caller may use.
+/// Returns the prompts that the caller may use.
 pub(super) fn list(config: &Config, caller: &Caller) -> ListPromptsResult {
     let open = PROMPTS.iter().filter(|prompt| is_open_to(prompt, config, caller));
     ListPromptsResult::with_all_items(open.map(|prompt| describe(prompt)).collect())
@@ -38,7 +38,7 @@ pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, Err
     })
 }
 
-/// The error for an unknown name; `parameter` is its path in the request.
+/// Returns the error for an unknown name; `parameter` is its path in the request.
 pub(super) fn unknown<'a>(
     parameter: &str,
     kind: &str,
@@ -58,7 +58,7 @@ pub(super) fn unknown<'a>(
     )
 }
 
-/// The arguments of a prompt, from its input schema.
+/// Returns the arguments of a prompt, from its input schema.
 pub(super) fn arguments(prompt: &ToolSpec) -> Vec<PromptArgument> {
     let input = (prompt.input)();
     let required = |name: &str| {

@@ -23,7 +23,7 @@ use gate::tools::browse::{
     READ_SYMBOL, ResourcePage, is_open_to,
 };
 
-/// One page of files; empty if the caller may not search.
+/// Returns one page of files; empty if the caller may not search.
 pub(super) async fn list(
     request: BrowseRequest<'_>,
     params: Option<PaginatedRequestParams>,
@@ -46,7 +46,7 @@ pub(super) async fn list(
     Ok(result)
 }
 
-/// The URI templates, which also cover files that the list omits.
+/// Returns the URI templates, which also cover files that the list omits.
 pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplatesResult {
     let mut templates = Vec::new();
     if is_open_to(READ_FILE, config, caller) {
@@ -78,7 +78,7 @@ fn file_templates() -> Vec<ResourceTemplate> {
     vec![file, in_project, symbol]
 }
 
-/// Where a symbol is defined and used.
+/// Reads where a symbol is defined and used.
 async fn read_symbol(
     request: BrowseRequest<'_>,
     uri: String,
@@ -91,7 +91,7 @@ async fn read_symbol(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// One instruction of the catalog.
+/// Reads one instruction of the catalog.
 async fn read_instruction(
     request: BrowseRequest<'_>,
     uri: String,
@@ -113,7 +113,7 @@ async fn read_instruction(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// The text of one file, where a symbol is used, an instruction, or a launch run.
+/// Reads the text of one file, the uses of a symbol, an instruction, or a launch run.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
@@ -200,7 +200,7 @@ fn to_resource(file: ListedResource, project: Option<&str>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// READMEs in the root first, then other documents, then code.
+/// Returns the priority of a file: READMEs in the root first, then other documents, then code.
 fn priority(file: &ListedResource) -> f32 {
     match file.document {
         true if !file.path.contains('/') && file.path.to_lowercase().starts_with("readme") => 1.0,

@@ -12,7 +12,7 @@ use rmcp::transport::Transport;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::watch;
 
-/// How long a call waits for the client's answer. A later answer counts for subsequent calls.
+/// The time that a call waits for the client's answer. A later answer counts for subsequent calls.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Timeout of the request to the client.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -41,8 +41,8 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// The client's current roots. Requests them if necessary; concurrent calls share one request. Empty if the client does not
-    /// support roots or has not answered in time.
+    /// Returns the client's current roots. Requests them if necessary; concurrent calls share one request. Empty if the client
+    /// does not support roots or has not answered in time.
     pub(super) async fn current(self: &Arc<Self>, client: &Peer<RoleServer>) -> Vec<PathBuf> {
         if client.peer_info().is_none_or(|info| info.capabilities.roots.is_none()) {
             return Vec::new();
@@ -136,14 +136,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for RootsTransport<T> {
     }
 }
 
-/// The URIs of the client's roots.
+/// Requests the URIs of the client's roots.
 #[expect(deprecated, reason = "a later revision of the protocol drops roots; clients of ours have them")]
 async fn request_roots(client: &Peer<RoleServer>) -> Option<Vec<String>> {
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, client.list_roots()).await.ok()?.ok()?;
     Some(answer.roots.into_iter().map(|root| root.uri).collect())
 }
 
-/// The path of a local `file` URI.
+/// Returns the path of a local `file` URI.
 fn folder(uri: &str) -> Option<PathBuf> {
     let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
     let (host, _) = rest.split_once('/')?;

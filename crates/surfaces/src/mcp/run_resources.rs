@@ -1,4 +1,4 @@
-//! Launch runs and what they wrote as resources: `launch://{run_id}` and `launch://{run_id}/{+artifact}`.
+//! Launch runs and their artifacts as resources: `launch://{run_id}` and `launch://{run_id}/{+artifact}`.
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, ResourceContents, ResourceTemplate};
@@ -10,10 +10,10 @@ use super::uri::{ARTIFACT_TEMPLATE, LaunchUri, RUN_TEMPLATE};
 use super::wire::{to_meta, with_uri};
 use gate::tools::browse::{READ_LAUNCH_PART, READ_LAUNCH_RUN};
 
-/// Largest part of an artifact that is sent; the limit of `launch_get_artifact`.
+/// Size of the largest part of an artifact that is sent; the limit of `launch_get_artifact`.
 const BYTES_MAX: u32 = 256 << 10;
 
-/// The templates of runs and of their artifacts.
+/// Returns the templates of runs and of their artifacts.
 pub(super) fn templates() -> [ResourceTemplate; 2] {
     let run = ResourceTemplate::new(RUN_TEMPLATE, "launch_run")
         .with_title("Launch run")
@@ -27,7 +27,7 @@ pub(super) fn templates() -> [ResourceTemplate; 2] {
     [run, artifact]
 }
 
-/// The part of the answer to `launch_get_artifact` that is read.
+/// The part of an answer of `launch_get_artifact` that is used.
 #[derive(Deserialize)]
 struct Answer {
     artifact: Artifact,
@@ -48,7 +48,7 @@ struct Artifact {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ArtifactMeta<'a> {
-    /// Of the whole artifact.
+    /// SHA-256 of the whole artifact.
     sha256: &'a str,
     /// Size of the whole artifact.
     bytes: i64,
@@ -60,7 +60,7 @@ struct ArtifactMeta<'a> {
     hint: Option<String>,
 }
 
-/// A run, or an artifact of it.
+/// Reads a run, or one of its artifacts.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     uri: String,

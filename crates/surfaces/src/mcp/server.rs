@@ -27,7 +27,7 @@ use contract::{Envelope, Refusal};
 use gate::app::App;
 use gate::tools::{Caller, Progress, Request, Surface, Toolbox};
 
-/// Time in which the answer to `exit` is written before the process ends.
+/// Time for writing the answer to `exit` before the process ends.
 const EXIT_DELAY: Duration = Duration::from_millis(100);
 
 /// Header with the text form of results: `short` or `envelope`.
@@ -39,7 +39,7 @@ pub struct McpServer {
     tools: &'static Toolbox,
     surface: Surface,
     dialect: Dialect,
-    /// The caller of a stdio session; over HTTP each request carries its own.
+    /// The caller of a stdio session; `None` over HTTP, where each request carries its own.
     local: Option<Caller>,
     /// The client's open folders; used only on stdio.
     roots: Arc<Roots>,
@@ -47,7 +47,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// A stdio session of the local user.
+    /// Creates a stdio session of the local user.
     #[must_use]
     pub fn local(app: Arc<App>, tools: &'static Toolbox, caller: Caller) -> Self {
         let dialect = Dialect::from_stdio(&app.config.mcp.transport);
@@ -62,7 +62,7 @@ impl McpServer {
         }
     }
 
-    /// An HTTP session; every request carries its own [`Caller`].
+    /// Creates an HTTP session; every request carries its own [`Caller`].
     #[must_use]
     pub fn remote(app: Arc<App>, tools: &'static Toolbox, surface: Surface) -> Self {
         let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Current };
@@ -77,12 +77,12 @@ impl McpServer {
         }
     }
 
-    /// The client's roots.
+    /// Returns the client's roots.
     pub(super) fn roots(&self) -> Arc<Roots> {
         Arc::clone(&self.roots)
     }
 
-    /// The caller of this request. Nothing is taken from earlier requests, which may have had another caller.
+    /// Returns the caller of this request. Nothing is taken from earlier requests, which may have had another caller.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let sent = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         let Some(caller) = sent.or(self.local.as_ref()) else {
@@ -102,8 +102,8 @@ impl McpServer {
         Ok((request, running))
     }
 
-    /// The text form of results: from the request's header, else from the configuration. The HTTP surface has already refused
-    /// values that are not text.
+    /// Returns the text form of results: from the request's header, else from the configuration. The HTTP surface has already
+    /// refused values that are not text.
     fn text_form(&self, context: &RequestContext<RoleServer>) -> TextForm {
         let asked =
             context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());
@@ -126,7 +126,7 @@ impl McpServer {
             "exit" => {
                 let app = Arc::clone(&self.app);
                 tokio::spawn(async move {
-                    // After the answer is written.
+                    // Runs after the answer is written.
                     tokio::time::sleep(EXIT_DELAY).await;
                     app.shutdown.cancel();
                 });

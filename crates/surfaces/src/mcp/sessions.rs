@@ -44,7 +44,7 @@ struct OwnedSession {
     owner: String,
     pending: PendingRequests,
     used_at: Instant,
-    /// When a use was last recorded in the database.
+    /// The time when a use was last recorded in the database.
     use_recorded_at: Instant,
 }
 
@@ -55,7 +55,7 @@ impl OwnedSessions {
         Self { inner, app: Arc::clone(app), owned: Mutex::default() }
     }
 
-    /// Whether the session belongs to the principal of the current request; records its use.
+    /// Checks whether the session belongs to the principal of the current request; records its use.
     fn is_owned(&self, id: &SessionId) -> bool {
         let (owner, now) = (owner(), Instant::now());
         let mut due = false;
@@ -71,6 +71,7 @@ impl OwnedSessions {
             _ => false,
         });
         if due {
+            // In the background, so that the request does not wait for the database.
             let (app, id) = (Arc::clone(&self.app), id.to_string());
             tokio::spawn(async move {
                 // Loading a stored session records its use.
@@ -91,12 +92,12 @@ impl OwnedSessions {
         tracked
     }
 
-    /// The session's pending requests.
+    /// Returns the session's pending requests.
     fn pending(&self, id: &SessionId) -> PendingRequests {
         self.with(|owned| owned.get(id).map(|session| session.pending.clone()).unwrap_or_default())
     }
 
-    /// The session to close before the current principal opens one more: the least recently used, if it has the maximum.
+    /// Returns the session to close before the current principal opens another one: the least recently used, if the maximum is reached.
     fn session_to_evict(&self) -> Option<SessionId> {
         let (owner, max) = (owner(), self.app.config.server.sessions_max);
         self.with(|owned| {
@@ -121,7 +122,7 @@ fn with_error_code(mut event: ServerSseMessage) -> ServerSseMessage {
     event
 }
 
-/// The id of the principal of the current request; empty outside of a request.
+/// Returns the id of the principal of the current request; empty outside of a request.
 fn owner() -> String {
     OWNER.try_with(Clone::clone).unwrap_or_default()
 }

@@ -51,7 +51,7 @@ struct SseSession {
 }
 
 impl SseMcp {
-    /// A server without open streams; all streams end when `end` fires.
+    /// Creates a server without open streams; all streams end when `end` fires.
     #[must_use]
     pub fn new(app: &Arc<App>, tools: &'static Toolbox, end: CancellationToken) -> Self {
         Self { app: Arc::clone(app), tools, end, open: OpenSessions::default() }

@@ -22,7 +22,7 @@ use contract::{ErrorCode, Fault};
 use gate::app::App;
 use gate::tools::{Caller, Toolbox};
 
-/// How long the process waits for the client to read the last answers.
+/// The time that the process waits for the client to read the last answers.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The setting that limits a message, for error messages.
 const MESSAGE_LIMIT_SETTING: &str = "mcp.message_bytes_max";
@@ -36,10 +36,10 @@ pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller)
     serve_stream(app, tools, caller, stdin, stdout).await
 }
 
-/// The same over any stream.
+/// Serves one client over any stream.
 ///
 /// # Errors
-/// As [`serve_stdio`].
+/// The same as of [`serve_stdio`].
 pub async fn serve_stream(
     app: Arc<App>,
     tools: &'static Toolbox,

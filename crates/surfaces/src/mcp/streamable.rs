@@ -31,7 +31,7 @@ pub struct StreamableMcp {
 }
 
 impl StreamableMcp {
-    /// Sessions end with DELETE, after `server.session_idle_ms` without a request, or when `end` fires.
+    /// Creates the handler. Sessions end with DELETE, after `server.session_idle_ms` without a request, or when `end` fires.
     ///
     /// Host, Origin and keys are not checked here: the HTTP surface does that for every route and stores the
     /// [`gate::tools::Caller`] in the request's extensions.
@@ -50,9 +50,9 @@ impl StreamableMcp {
         Self { service, sessions, stored, tools }
     }
 
-    /// The status and JSON-RPC error for a body that is refused: 400 for an invalid message and for a request without a session
-    /// that does not open one, 200 for a request with a session whose method is not served. A request too many for its principal is
-    /// refused with 200 in a session, and with 429 if it is to open one.
+    /// Returns the status and JSON-RPC error for a body that is refused: 400 for an invalid message and for a request without a
+    /// session that does not open one, 200 for a request with a session whose method is not served. A request that exceeds its
+    /// principal's limit is refused with 200 in a session, and with 429 if it would open one.
     #[must_use]
     pub fn refusal(
         &self,
@@ -89,13 +89,13 @@ impl StreamableMcp {
         body.slice(mark..)
     }
 
-    /// The JSON-RPC error for a body of more than `bytes_max` bytes.
+    /// Returns the JSON-RPC error for a body of more than `bytes_max` bytes.
     #[must_use]
     pub fn too_long(bytes_max: usize) -> Value {
         message::too_long(bytes_max, message::BODY_LIMIT).answer()
     }
 
-    /// Adds an error code of the contract to an error that rmcp produced outside of a session; none if there is no error.
+    /// Adds an error code of the contract to an error that rmcp produced outside of a session; `None` if there is no error.
     #[must_use]
     pub fn with_error_code(body: &[u8]) -> Option<Value> {
         let mut answer: Value = serde_json::from_slice(body).ok()?;
@@ -126,8 +126,8 @@ impl StreamableMcp {
         response
     }
 
-    /// Whether the request names a session of its own principal, in memory or stored. The HTTP surface has already refused ids
-    /// that are not text.
+    /// Checks whether the request names a session of its own principal, in memory or stored. The HTTP surface has already refused
+    /// ids that are not text.
     async fn has_session(&self, headers: &HeaderMap) -> bool {
         use rmcp::transport::streamable_http_server::session::SessionStore;
         let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else { return true };

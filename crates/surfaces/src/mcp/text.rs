@@ -27,7 +27,7 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
         }
         (None, None) => Ok(()),
     };
-    // The message of a failure has the sentence already.
+    // The message of a failure already contains the sentence.
     if let Some(coverage) = envelope.meta.coverage.as_ref().filter(|_| envelope.ok) {
         let _ = write!(text, "\n{}", coverage.sentence());
     }
@@ -89,7 +89,7 @@ fn write_confidence(text: &mut String, result: &Value, empty: bool) -> std::fmt:
 }
 
 fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
-    // A name that contains a line break must not look like further lines of the answer.
+    // A name with a line break must not look like additional lines of the answer.
     let word = |field: &str, before: &str| {
         hit[field].as_str().map(|word| format!("{before}{}", escaped_line(word))).unwrap_or_default()
     };
@@ -164,7 +164,7 @@ fn write_matches(text: &mut String, result: &Value) -> std::fmt::Result {
 /// Writes the total and the fields other than the hits.
 fn write_summary(text: &mut String, result: &Value, shown: usize) -> std::fmt::Result {
     if shown == 0 && result["total"] == 0 {
-        // The first line already said so.
+        // The first line already says so.
         text.truncate(text.trim_end().len());
     } else {
         let least = if result["totalRelation"].is_string() { "at least " } else { "" };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_is_said_before_the_hits_and_nothing_found_in_a_sentence() {
+    fn doubt_precedes_the_hits_and_an_empty_result_is_a_sentence() {
         let none = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "exact", "confidence": "none",
             "didYouMean": ["open_store", "Store"], "hits": [] });
         assert_eq!(

@@ -19,7 +19,7 @@ pub(super) const INSTRUCTION_TEMPLATE: &str = "instruction://{id}{?project}";
 
 /// The template for launch runs of the session's project, or else of the default workspace.
 pub(super) const RUN_TEMPLATE: &str = "launch://{run_id}";
-/// The template for what these runs wrote.
+/// The template for artifacts of these runs.
 pub(super) const ARTIFACT_TEMPLATE: &str = "launch://{run_id}/{+artifact}";
 
 const INSTRUCTION_SCHEME: &str = "instruction://";
@@ -64,7 +64,7 @@ impl ResourceUri {
     }
 }
 
-/// The repository and the symbol that a `symbol://` URI names; `None` for other URIs.
+/// Parses the repository and the symbol of a `symbol://` URI; `None` for other URIs.
 ///
 /// # Errors
 /// The reason, as a sentence.
@@ -80,7 +80,7 @@ pub(super) fn parse_symbol(uri: &str) -> Option<Result<(String, String), &'stati
     Some(decoded(repository).and_then(|repository| Ok((repository, decoded(symbol)?))))
 }
 
-/// The id and the project that an `instruction://` URI names; `None` for other URIs.
+/// Parses the id and the project of an `instruction://` URI; `None` for other URIs.
 ///
 /// # Errors
 /// The reason, as a sentence.
@@ -101,7 +101,7 @@ pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<Stri
     Some(decoded(id).and_then(|id| Ok((id, project.map(decoded).transpose()?))))
 }
 
-/// A launch run that a `launch://` URI names, or an artifact of it.
+/// A launch run, or one of its artifacts, that a `launch://` URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LaunchUri {
     /// Id of the run.
@@ -112,7 +112,7 @@ pub(super) struct LaunchUri {
     pub(super) project: Option<String>,
 }
 
-/// The run or artifact that a `launch://` URI names; `None` for other URIs.
+/// Parses the run or artifact of a `launch://` URI; `None` for other URIs.
 ///
 /// # Errors
 /// The reason, as a sentence.
@@ -130,7 +130,7 @@ pub(super) fn parse_launch(uri: &str) -> Option<Result<LaunchUri, &'static str>>
         return Some(Err("The URI has no id of a run."));
     }
     let read = || {
-        // Some clients normalise the URI, which changes the case of this part; ids have `T` and `Z` and no small ones.
+        // Some clients normalise the URI, which lowercases this part; ids contain an upper-case `T` and `Z` and no lower-case ones.
         let run_id = decoded(run_id)?.replace('t', "T").replace('z', "Z");
         let artifact = Some(artifact).filter(|name| !name.is_empty()).map(decoded).transpose()?;
         Ok(LaunchUri { run_id, artifact, project: project.map(decoded).transpose()? })
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_uri_of_ours_is_refused() {
+    fn invalid_uris_are_refused() {
         for text in
             ["", "repo:", "repo://", "repo://shop", "repo://shop/", "repo:///x", "file:///x", "repö://a/b"]
         {

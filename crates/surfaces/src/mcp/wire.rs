@@ -1,7 +1,7 @@
 //! Converts tools, envelopes and faults to the types of the protocol.
 //!
-//! A call that ran becomes a tool result with the envelope, even if it failed. A call that was not run becomes a JSON-RPC error, whose
-//! `code` comes from the table of error codes.
+//! A call that ran becomes a tool result with the envelope, even if it failed. A call that was not run becomes a JSON-RPC error,
+//! whose `code` is taken from the table of error codes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use contract::config::TextForm;
 use contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 use gate::tools::{ToolSpec, published};
 
-/// A tool for `tools/list`.
+/// Converts a tool for `tools/list`.
 pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
     let annotations = ToolAnnotations::new()
         .read_only(spec.effects.read_only)
@@ -36,7 +36,7 @@ pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
     }
 }
 
-/// A tool result with the envelope as structured content, and as text the compact envelope or its short form.
+/// Converts an envelope to a tool result: structured content with the envelope, and text with the compact envelope or its short form.
 pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
     let value = answer::json(envelope);
     let mut result =
@@ -47,7 +47,7 @@ pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
     result
 }
 
-/// The JSON-RPC error of a call that was not run.
+/// Returns the JSON-RPC error of a call that was not run.
 pub(super) fn refusal_error(refusal: &Refusal) -> ErrorData {
     let code = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
     let mut error = rpc_error(code, &refusal.to_fault());
@@ -58,8 +58,8 @@ pub(super) fn refusal_error(refusal: &Refusal) -> ErrorData {
     error
 }
 
-/// The JSON-RPC error of a method whose result cannot report a failure. A missing resource has the code -32002 that the protocol
-/// defines for it, which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
+/// Returns the JSON-RPC error of a method whose result cannot report a failure. A missing resource has the code -32002 that the
+/// protocol defines for it, which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
 pub(super) fn fault_error(fault: &Fault) -> ErrorData {
     let code = match fault.code {
         ErrorCode::NotFound | ErrorCode::NoIndex | ErrorCode::RunNotFound => RpcCode::RESOURCE_NOT_FOUND,
@@ -69,26 +69,26 @@ pub(super) fn fault_error(fault: &Fault) -> ErrorData {
     rpc_error(code, fault)
 }
 
-/// The JSON-RPC error of an operation that ran and failed.
+/// Returns the JSON-RPC error of an operation that ran and failed.
 pub(super) fn failed_call_error(body: ErrorBody) -> ErrorData {
     let mut failed = Fault::new(body.code, body.message);
     (failed.hint, failed.details) = (body.hint, body.details);
     fault_error(&failed)
 }
 
-/// The error for a known method with unreadable parameters.
+/// Returns the error for a known method with unreadable parameters.
 pub(super) fn invalid_params(method: &str) -> ErrorData {
     let fault = Fault::new(
         ErrorCode::InvalidRequest,
         format!("The parameters of `{method}` are missing or of the wrong type."),
     )
-    // Other errors about parameters list the violations here; what exactly is wrong is not known.
+    // Other parameter errors list the violations here; the exact problem is unknown.
     .with_details(json!([]))
     .with_hint("Send `params` as the protocol's schema defines them for this method.");
     rpc_error(RpcCode::INVALID_PARAMS, &fault)
 }
 
-/// The error for an unknown method.
+/// Returns the error for an unknown method.
 pub(super) fn unknown_method(method: &str) -> ErrorData {
     let fault = Fault::new(ErrorCode::NotFound, format!("Unknown method `{}`.", echo(method))).with_hint(
         "The answer to `initialize` lists the server's capabilities; tools are called with `tools/call`.",
@@ -96,7 +96,7 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
     rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)
 }
 
-/// The `_meta` of an answer.
+/// Returns the `_meta` of an answer.
 pub(super) fn to_meta(value: &impl Serialize) -> MetaObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => MetaObject(fields),
@@ -114,8 +114,8 @@ pub(super) fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
     error
 }
 
-/// A JSON-RPC error. `data` has code, message, details and hint like an envelope's `error`, because clients display different
-/// parts.
+/// Creates a JSON-RPC error. `data` has code, message, details and hint like an envelope's `error`, because clients display
+/// different parts.
 pub(super) fn rpc_error(code: RpcCode, fault: &Fault) -> ErrorData {
     let body = ErrorBody::from(fault);
     // The client gets the message anyway; in `data`, a long one is replaced by the meaning of its code.
@@ -147,7 +147,7 @@ pub(super) fn add_error_code(error: &mut ErrorData) {
         return;
     }
     if error.code == RpcCode::METHOD_NOT_FOUND {
-        // Here rmcp's message is the bare method name.
+        // Here rmcp's message is only the method name.
         *error = unknown_method(&error.message);
         return;
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rmcp_refuses_by_itself_gets_a_code() {
+    fn refusals_of_rmcp_itself_get_a_code() {
         let mut error = ErrorData::new(RpcCode::METHOD_NOT_FOUND, "logging/setLevel", None);
         add_error_code(&mut error);
         assert_eq!((error.code.0, &*error.message), (-32601, "Unknown method `logging/setLevel`."));

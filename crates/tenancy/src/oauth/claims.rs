@@ -34,7 +34,7 @@ pub(super) fn principal(
     })
 }
 
-/// Whether a name may be written to logs and the audit table.
+/// Returns `true` if a name may be written to logs and the audit table.
 fn is_loggable(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= SUBJECT_CHARS_MAX && !text.contains(char::is_control)
 }

@@ -41,7 +41,7 @@ fn keys_url(metadata: &Metadata) -> Result<Url, HttpError> {
     https_or_loopback_url(&metadata.jwks_uri)
 }
 
-/// Where an issuer publishes what it is.
+/// The addresses at which an issuer publishes its metadata.
 pub(super) struct IssuerMetadata {
     issuer: String,
     addresses: Vec<Url>,
@@ -54,7 +54,7 @@ pub(super) struct Metadata {
     jwks_uri: String,
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
-    /// Whether each answer of the issuer to a browser names the issuer (RFC 9207).
+    /// `true` if each answer of the issuer to a browser names the issuer (RFC 9207).
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
@@ -66,7 +66,7 @@ impl IssuerMetadata {
         Ok(Self { issuer: issuer.to_owned(), addresses })
     }
 
-    /// What `pick` takes from the metadata.
+    /// Reads the metadata and returns the value that `pick` takes from it.
     ///
     /// # Errors
     /// The problem with each place of metadata, if `pick` accepts none.

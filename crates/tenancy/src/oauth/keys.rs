@@ -40,7 +40,7 @@ pub(super) struct KeySet {
 struct CachedKeys {
     keys: Vec<PublicKey>,
     fetched_at: Option<Instant>,
-    /// Why the last fetch failed; `keys` are then those of an earlier fetch.
+    /// The reason why the last fetch failed; `keys` are then those of an earlier fetch.
     problem: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl KeySet {
         }
     }
 
-    /// Whether to fetch the keys: the cached ones are outdated, or lack this key and were not fetched just now.
+    /// Returns `true` if the keys have to be fetched: the cached ones are outdated, or lack this key and were not fetched just now.
     fn is_due(&self, kid: &str) -> bool {
         let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
         let Some(fetched_at) = cached.fetched_at else {

@@ -1,5 +1,5 @@
-//! Signs people with a browser in at the issuer: authorization code with PKCE (RFC 6749, RFC 7636, OpenID Connect). What comes of it
-//! is an access token for this server, which is verified like that of any other client.
+//! Signs people with a browser in at the issuer: authorization code with PKCE (RFC 6749, RFC 7636, OpenID Connect). The result is an access
+//! token for this server, which is verified like that of any other client.
 
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ pub struct SignInClient {
     outbound: HttpClient,
 }
 
-/// What signing in needs to know of the issuer.
+/// The issuer's metadata that signing in needs.
 struct Endpoints {
     authorization: Url,
     token: Url,
-    /// Whether its answers name it.
+    /// `true` if its answers name it.
     sends_iss: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct SignInAttempt {
     pub state: String,
     /// Proves to the issuer that the code was asked for here; unguessable, 43 to 128 letters and digits.
     pub verifier: String,
-    /// Where the issuer sends the browser back to.
+    /// The address to which the issuer sends the browser back.
     pub redirect_url: String,
 }
 
@@ -103,8 +103,8 @@ impl SignInClient {
         Ok(url)
     }
 
-    /// Whether an answer with this `iss` comes from the issuer (RFC 9207). One without counts, unless the issuer announces that it
-    /// sends it.
+    /// Checks whether an answer with this `iss` comes from the issuer (RFC 9207). One without it is accepted, unless the issuer announces
+    /// that it sends it.
     ///
     /// # Errors
     /// The issuer's metadata cannot be read.

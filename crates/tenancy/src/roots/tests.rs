@@ -1,4 +1,4 @@
-//! Which directories and addresses the lists allow.
+//! Tests of the directories and addresses that the lists allow.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn addresses_are_allowed_by_host_owner_or_name() {
     assert_eq!(code(click, &two), ErrorCode::Forbidden);
 }
 
-/// Git would follow what is in the directory to repositories outside of the lists.
+/// Git would follow files in the directory to repositories outside of the lists.
 #[test]
 fn where_directories_are_listed_none_is_served_by_git() {
     let folder = tempfile::tempdir().unwrap();

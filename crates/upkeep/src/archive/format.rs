@@ -166,7 +166,7 @@ impl<R: Read> Read for HashingReader<R> {
     }
 }
 
-/// The fault for an archive that differs from what an export writes.
+/// Returns the fault for an archive that differs from what an export writes.
 pub(super) fn damaged(why: impl std::fmt::Display) -> Fault {
     let mut fault = Fault::new(ErrorCode::DownloadVerifyFailed, format!("The archive is damaged: {why}."))
         .with_hint("Copy it again from where it was exported, or export the project again.");

@@ -60,7 +60,7 @@ fn write_archive() -> Option<Vec<u8>> {
     Some(zip.finish().ok()?.into_inner())
 }
 
-/// Verifies an archive. One that passes has every table of its manifest with the announced size, within the limit.
+/// Verifies an archive. An archive that passes has every table of its manifest with the announced size, within the limit.
 pub fn read(file: &Path) {
     let Ok((mut archive, manifest)) = verify_archive(file, BYTES_MAX, &CancellationToken::new()) else {
         return;

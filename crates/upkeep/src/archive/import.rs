@@ -42,7 +42,7 @@ pub struct ImportReport {
     pub exported_at: String,
     /// Rows of all tables.
     pub rows: u64,
-    /// Repositories without a directory on this machine: searchable, but no file is read for them.
+    /// Repositories without a directory on this machine: they can be searched, but their files cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repositories_without_folder: Vec<String>,
 }
@@ -267,8 +267,7 @@ fn unreadable(error: ZipError) -> Fault {
     damaged("it cannot be read as a zip file").with_source(error)
 }
 
-/// The fault for a table with more bytes than the manifest announces: a zip bomb or an altered file. No setting permits
-/// it.
+/// Returns the fault for a table with more bytes than the manifest announces: a zip bomb or an altered file. No setting permits it.
 fn longer_than_announced(table: &TableEntry) -> Fault {
     let message = format!("The archive's table {} is longer than its manifest says.", table.name);
     Fault::new(ErrorCode::ArchiveTooLarge, message)

@@ -15,13 +15,13 @@ pub trait CatalogEntry: Clone + Serialize + DeserializeOwned {
     /// Field of the JSON object that holds the entries.
     const FIELD: &'static str;
 
-    /// Name and platform, which identify the entry; the platform is empty for files that fit all platforms.
+    /// Returns name and platform, which identify the entry; the platform is empty for files that fit all platforms.
     fn key(&self) -> (&str, &str);
 
-    /// Path of the installed file, relative to the catalog's folder.
+    /// Returns the path of the installed file, relative to the catalog's folder.
     fn file(&self) -> &str;
 
-    /// SHA-256 of the installed file, hexadecimal.
+    /// Returns the SHA-256 of the installed file, hexadecimal.
     fn sha256(&self) -> &str;
 }
 
@@ -49,7 +49,7 @@ impl<E: CatalogEntry> Catalog<E> {
         self.entries.iter().find(|entry| entry.key() == (name, platform))
     }
 
-    /// As [`Catalog::find`], but only if the installed file has the recorded bytes. Reads the file.
+    /// Like [`Catalog::find`], but only if the installed file has the recorded bytes. Reads the file.
     #[must_use]
     pub fn find_intact(&self, folder: &Path, name: &str, platform: &str) -> Option<&E> {
         self.find(name, platform).filter(|entry| super::is_intact(&folder.join(entry.file()), entry.sha256()))

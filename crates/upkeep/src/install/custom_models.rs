@@ -57,7 +57,7 @@ pub(super) struct CustomFile {
 }
 
 impl CustomFile {
-    /// File name in the folder of `--from`.
+    /// Returns the file name in the folder of `--from`.
     pub(super) fn name(&self) -> &str {
         let path = self.url.split(['?', '#']).next().unwrap_or_default();
         self.file.as_deref().unwrap_or_else(|| path.rsplit('/').next().unwrap_or_default())
@@ -133,7 +133,7 @@ fn unusable(why: &str) -> Fault {
     .with_hint("Correct the file that assets.manifest names; docs/models.md shows one.")
 }
 
-/// The fault for a model's file that the folder of `--from` lacks.
+/// Returns the fault for a model's file that the folder of `--from` lacks.
 pub(super) fn missing_in_folder(name: &str) -> Fault {
     faults::missing(
         format!("The given folder lacks the file {name}."),

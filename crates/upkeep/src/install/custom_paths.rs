@@ -52,7 +52,7 @@ pub(super) fn configured_model_folder(configured: Option<&Path>) -> Result<Optio
     }))
 }
 
-/// BLAKE3 over the BLAKE3 hashes of graph and tokenizer, so that moving bytes from one file to the other changes it.
+/// Hashes the BLAKE3 hashes of graph and tokenizer with BLAKE3, so that moving bytes from one file to the other changes the result.
 fn content_hash(onnx: &Path, tokenizer: &Path) -> io::Result<[u8; 32]> {
     let mut whole = blake3::Hasher::new();
     for path in [onnx, tokenizer] {

@@ -1,4 +1,4 @@
-//! A folder of downloaded files with a catalog: what the installers of dictionaries and of extensions share.
+//! A folder of downloaded files with a catalog, shared by the installers of dictionaries and of extensions.
 
 use std::fs::{self, File};
 use std::io;
@@ -130,7 +130,7 @@ pub(super) fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
     fs::rename(new, file).map_err(io_fault)
 }
 
-/// The fault for a failed read or write in the folder.
+/// Returns the fault for a failed read or write in the folder.
 pub(super) fn io_fault(error: io::Error) -> Fault {
     faults::io("read or write a downloaded file", error)
 }

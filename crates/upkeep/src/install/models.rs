@@ -128,7 +128,7 @@ pub fn installed_model(
 /// thread of the tokio runtime. A second call resumes the downloads of an interrupted one.
 ///
 /// # Errors
-/// As [`super::install_assets`]; `CANCELLED`.
+/// See [`super::install_assets`]; also `CANCELLED`.
 pub fn install_model(
     layout: &Layout,
     settings: &Assets,
@@ -154,7 +154,7 @@ pub fn install_model(
         remove_if_damaged(&installer, &target)?;
     }
     installer.ensure(&target)?;
-    // A model in another folder is meant for another machine, so this one needs no library for it.
+    // A model in another folder is meant for another machine, so it needs no library here.
     if options.into.is_none() {
         installer.library()?;
     }

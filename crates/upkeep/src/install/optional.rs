@@ -29,7 +29,7 @@ pub(super) struct InstalledOptional {
     pub(super) package: String,
     /// sha256 of the wheel, hexadecimal.
     pub(super) sha256: String,
-    /// Whether it was installed before.
+    /// `true` if it was installed before.
     pub(super) cached: bool,
 }
 
@@ -46,7 +46,7 @@ impl OptionalAsset {
 /// and the download. Blocks until the asset is installed or `cancelled` returns true.
 ///
 /// # Errors
-/// As [`super::install_assets`].
+/// See [`super::install_assets`].
 pub(super) fn install_optional(
     (layout, settings): (&Layout, &Assets),
     asset: OptionalAsset,

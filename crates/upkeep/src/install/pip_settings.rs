@@ -1,7 +1,7 @@
 //! pip's own settings: environment variables `PIP_*` and pip.conf files, read in pip's order.
 //!
-//! Whoever runs a package mirror has told pip about it already, so runtime files come from there without further settings. Pure
-//! except for [`Environment::of_process`], and [`read_configuration_files`], which reads the files.
+//! Users of a package mirror have configured pip already, so runtime files come from there without further settings. Pure except for
+//! [`Environment::of_process`], and [`read_configuration_files`], which reads the files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,8 +16,8 @@ use contract::config::environment_variables;
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Sections that count, the last one most: pip reads those of the command that runs, here `pip download`; `install` often holds
-/// the index, too.
+/// Sections that are read, the last one with the highest precedence: pip reads those of the running command, here `pip download`; `install`
+/// often holds the index, too.
 const SECTIONS: [&str; 3] = ["download", "install", "global"];
 
 /// Environment variables.
@@ -25,7 +25,7 @@ const SECTIONS: [&str; 3] = ["download", "install", "global"];
 pub(super) struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// The variables of this process.
+    /// Returns the variables of this process.
     pub(super) fn of_process() -> Self {
         Self(environment_variables())
     }
@@ -53,7 +53,7 @@ impl Environment {
         }
     }
 
-    /// Replaces each `${NAME}` of a variable that is set; names have capitals, digits and underscores.
+    /// Replaces each `${NAME}` of a variable that is set; names consist of capitals, digits and underscores.
     fn expand_references(&self, text: &str) -> String {
         let (mut expanded, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -76,8 +76,8 @@ impl Environment {
     }
 }
 
-/// Returns the configuration files that pip reads, the last one counting most. Whether they exist is not checked, except for
-/// that of `PIP_CONFIG_FILE`, which stands in for the user's files if it exists.
+/// Returns the configuration files that pip reads, the last one with the highest precedence. Their existence is not checked, except for the
+/// file of `PIP_CONFIG_FILE`, which replaces the user's files if it exists.
 pub(super) fn configuration_files(environment: &Environment) -> Vec<PathBuf> {
     let own = environment.get("PIP_CONFIG_FILE").map(|file| environment.expand_home(file));
     if own.as_deref() == Some(Path::new("/dev/null")) {
@@ -117,7 +117,7 @@ pub(super) fn read_configuration_files(environment: &Environment) -> Vec<(PathBu
     configuration_files(environment).into_iter().filter_map(read).collect()
 }
 
-/// The settings that say where packages come from and how to connect. Texts are as the user wrote them.
+/// The settings for the origin of packages and the connection. Texts are as the user wrote them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PipSettings {
     pub(super) index_url: Option<String>,
@@ -134,7 +134,7 @@ pub(super) struct PipSettings {
 }
 
 impl PipSettings {
-    /// Parses the settings. An environment variable counts more than a file, and a later file more than an earlier one.
+    /// Parses the settings. An environment variable takes precedence over a file, and a later file over an earlier one.
     ///
     /// # Errors
     /// `CAPABILITY_MISSING` if a file is malformed; pip refuses it as well.
@@ -182,7 +182,7 @@ impl PipSettings {
             find_links: list("find-links"),
             no_index: is_set("no-index"),
             trusted_hosts: list("trusted-host"),
-            // The library below pip takes the last two.
+            // The HTTP library below pip reads the last two.
             cert: option("cert")
                 .or_else(|| environment.get("REQUESTS_CA_BUNDLE").map(str::to_owned))
                 .or_else(|| environment.get("CURL_CA_BUNDLE").map(str::to_owned)),
@@ -197,7 +197,7 @@ impl PipSettings {
     }
 }
 
-/// A parser that reads as Python's: values may continue on indented lines, and only whole lines are comments.
+/// Creates a parser that behaves like Python's: values may continue on indented lines, and only whole lines are comments.
 fn ini() -> Ini {
     let mut ini = Ini::new();
     ini.set_multiline(true);
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(all.index_url.unwrap(), "https://env.example/");
         assert!(all.no_index);
         assert_eq!(parse(&set, &[]).timeout, Some(2.5));
-        // An empty value hides, and an empty variable does not.
+        // An empty value in a file hides earlier ones, but an empty variable does not.
         let emptied = parse(&[("PIP_INDEX_URL", "")], &[machine, "[global]\nindex-url =\n"]);
         assert_eq!(emptied.index_url, None);
         assert_eq!(

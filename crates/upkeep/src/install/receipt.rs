@@ -54,7 +54,7 @@ pub(super) enum ReceiptCheck {
 }
 
 impl Receipt {
-    /// Total size in bytes.
+    /// Returns the total size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }

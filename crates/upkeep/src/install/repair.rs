@@ -21,7 +21,7 @@ pub struct RepairedAssets {
 /// Compares the contents of installed assets, removes damaged ones, and installs missing ones of `selection`. Blocks.
 ///
 /// # Errors
-/// As [`install_assets`]; `INTERNAL` if a damaged file cannot be removed.
+/// See [`install_assets`]; also `INTERNAL` if a damaged file cannot be removed.
 pub fn repair_assets(
     layout: &Layout,
     settings: &Assets,

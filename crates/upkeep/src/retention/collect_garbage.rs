@@ -127,7 +127,7 @@ impl GarbageRequest<'_> {
     }
 }
 
-/// The repositories with statistics of terms that none of their chunks contains, and the rows of these terms.
+/// Returns the repositories with statistics of terms that none of their chunks contains, and the rows of these terms.
 async fn unused_statistics(tx: &mut ProjectTx) -> Result<(Vec<i64>, RowUsage), Fault> {
     let (mut repositories, mut rows) = (Vec::new(), RowUsage::default());
     for (id, unused) in statistics::unused(tx).await? {

@@ -1,4 +1,4 @@
-//! Removes launch runs that ended long ago. What they published stays where it is.
+//! Removes launch runs that ended long ago. Published results stay.
 
 use super::collect_garbage::DAY_MS;
 use super::plan::ProjectUpkeep;
@@ -10,12 +10,12 @@ use store::{Access, ProjectTx, RowUsage, has_module};
 /// The tables that shrink.
 pub(super) const TABLES: &[&str] = &["launch_artifacts", "launch_events"];
 
-/// The time by which a run must have ended to be removed, in milliseconds since the epoch; `None` if runs are kept for ever.
+/// Returns the time by which a run must have ended to be removed, in milliseconds since the epoch; `None` if runs are kept for ever.
 fn ended_by_ms(keep_days: u32, now_ms: i64) -> Option<i64> {
     (keep_days > 0).then(|| now_ms.saturating_sub(i64::from(keep_days).saturating_mul(DAY_MS)))
 }
 
-/// The number of runs that [`remove_old`] would remove, and the size of their rows.
+/// Returns the number of runs that [`remove_old`] would remove, and the size of their rows.
 ///
 /// # Errors
 /// Storage faults.
@@ -34,8 +34,8 @@ pub(super) async fn measure_old(
     Ok(old)
 }
 
-/// Removes runs that ended more than `keep_days` days ago, one a transaction, so that nobody sees half of one. The newest run that is done
-/// of each product on a site stays, and so do runs that have not ended. Returns the number of runs and the size of their rows.
+/// Removes runs that ended more than `keep_days` days ago, one per transaction, so that readers never see half of a run. For each product
+/// on a site, the newest run that is done stays, and so do runs that have not ended. Returns the number of runs and the size of their rows.
 ///
 /// # Errors
 /// `CANCELLED`; storage faults.

@@ -84,7 +84,7 @@ pub struct RemovalFailure {
     pub message: String,
 }
 
-/// What was removed, or in a dry run, what would be removed.
+/// The removed data, or in a dry run, the data that would be removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovalReport {
     /// In the order of removal.
@@ -152,7 +152,7 @@ pub struct ProjectUpkeep<'a> {
 }
 
 impl ProjectUpkeep<'_> {
-    /// Returns the most rows that one transaction removes.
+    /// Returns the maximum number of rows that one transaction removes.
     pub(super) fn batch(&self) -> i64 {
         i64::from(self.settings.batch_rows.max(1))
     }

@@ -26,8 +26,7 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Returns whether the file is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`,
-    /// `NAME/…`.
+    /// Checks whether the file is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`, `NAME/…`.
     pub(super) fn belongs_to(&self, repository: &str) -> bool {
         let mut parts = self.path.rsplit('/');
         let file = parts.next().unwrap_or_default();
@@ -39,13 +38,12 @@ impl ProjectFile {
         named || parts.any(|part| part == repository)
     }
 
-    /// Returns whether the file is unfinished: being written, or left by a killed process.
+    /// Checks whether the file is unfinished: being written, or left by a killed process.
     pub(super) fn is_unfinished(&self) -> bool {
         self.path.ends_with(".part") || self.path.ends_with(".smaller")
     }
 
-    /// Returns whether the file is a lock file. Removing one would let two writers lock different files of the same
-    /// name.
+    /// Checks whether the file is a lock file. Removing one would let two writers lock different files of the same name.
     pub(super) fn is_lock(&self) -> bool {
         self.path.ends_with(".lock")
     }
@@ -57,7 +55,7 @@ impl ProjectFile {
     }
 }
 
-/// Lists all files below `folder`, sorted by path; none if it does not exist. Blocks.
+/// Lists all files below `folder`, sorted by path; empty if it does not exist. Blocks.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` and `INTERNAL` for file system errors; `ILLEGAL_STATE` for more than `files_max` files.
@@ -100,8 +98,8 @@ pub fn list_project_files(folder: &Path, files_max: usize) -> Result<Vec<Project
     Ok(found)
 }
 
-/// Removes a file if size and time are unchanged since it was listed; false if it was written or removed meanwhile.
-/// Also removes folders that become empty. Blocks.
+/// Removes a file if size and time are unchanged since it was listed; returns false if it was written or removed meanwhile. Also removes
+/// folders that become empty. Blocks.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` and `INTERNAL` for file system errors.

@@ -51,7 +51,7 @@ fn the_example_workflow_names_commands_that_exist_and_fails_on_a_failed_gate() {
     }
     let workplace = Files::new(&[
         ("instructions/README.md", ""),
-        // What the rules name.
+        // The files that the rules name.
         ("docs/errors.md", "# Codes\n"),
         ("docs/setup.md", "# Variables\n"),
     ]);

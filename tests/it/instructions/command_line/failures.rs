@@ -1,4 +1,4 @@
-//! What fails in scripts, and what is told of files of agents and of projects without a catalog.
+//! Failures in scripts, and reports about files of agents and about projects without a catalog.
 
 use serde_json::json;
 
@@ -25,10 +25,10 @@ fn stale_and_repeated_rules_fail_where_that_is_asked_for() {
     json_of(&project, &["import", source.path()]);
     let listed = run(&project, &["verify", "--duplicates"]);
     assert_eq!(listed.code, 0, "{}", listed.all());
-    let told = "! a (Title of a) and b (Title of b) have the same text\n";
-    assert!(listed.stdout.contains(told), "{}", listed.stdout);
+    let warning = "! a (Title of a) and b (Title of b) have the same text\n";
+    assert!(listed.stdout.contains(warning), "{}", listed.stdout);
     let failed = run(&project, &["verify", "--fail-on", "duplicates"]);
-    assert_eq!((failed.code, failed.stdout.contains(told)), (1, true), "{}", failed.all());
+    assert_eq!((failed.code, failed.stdout.contains(warning)), (1, true), "{}", failed.all());
     json_of(&project, &["remove", "b"]);
     let passed = run(&project, &["verify", "--fail-on", "stale,duplicates"]);
     assert_eq!(passed.code, 0, "{}", passed.all());
@@ -75,7 +75,7 @@ fn a_project_that_does_not_exist_names_the_import() {
 }
 
 #[test]
-fn what_is_noticeable_in_files_of_agents_is_told() {
+fn remarks_on_files_of_agents_are_reported() {
     let project = project("cli-agent-notes");
     let key = format!("AKIA{}", "IOSFODNN7EXAMPLE");
     let upload = format!("# Rules\n\n@docs/style.md\n\n## Never force-push\n\n## Upload\n\nUse {key}.\n");

@@ -14,7 +14,7 @@ use crate::instructions::{sha256sum, writable_app};
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exported_folder_is_the_same_catalog_elsewhere_and_does_not_change_by_use() {
     let (one, other) = (project("cli-export"), project("cli-import"));
-    // What Markdown, YAML and answers of tools could change: invisible characters, lines of dashes, carriage returns.
+    // Text that Markdown, YAML and answers of tools could change: invisible characters, lines of dashes, carriage returns.
     let family =
         "Keep \u{1f468}\u{200d}\u{1f469} and \u{202e} as they are.\n\n---\n\nTrailing spaces  \nare kept.";
     let returns = json!({ "id": "returns", "title": "Zero\u{200b}width: [x] #1", "body": "a\rb", "priority": 1,
@@ -75,7 +75,7 @@ fn a_body_that_was_changed_without_its_hash_is_an_error_that_names_it() {
     );
     let entry = |id: &str| json_of(&project, &["get", id])["item"].clone();
     assert_eq!((&entry("a")["body"], &entry("b")["title"]), (&json!("First."), &json!("A new title")));
-    // Whoever means it leaves the hash out; then the folder is not that of the last export.
+    // To overwrite on purpose, omit the hash; then the folder is not that of the last export.
     let text = source.read("a.md");
     let text: Vec<&str> = text.lines().filter(|line| !line.starts_with("sourceHash")).collect();
     source.0.write("a.md", &text.join("\n"));
@@ -114,8 +114,8 @@ fn a_folder_is_compared_pruned_and_never_loses_other_files() {
         "{}",
         refused.stderr
     );
-    let told = run(&project, &["diff", source.path(), "--json"]).result();
-    assert_eq!((&told["removed"], &told["errors"][0]["id"]), (&json!(["a"]), &json!("broken")));
+    let report = run(&project, &["diff", source.path(), "--json"]).result();
+    assert_eq!((&report["removed"], &report["errors"][0]["id"]), (&json!(["a"]), &json!("broken")));
     source.0.remove("broken.md");
 
     let stale = run(&project, &["import", source.path(), "--overwrite", "--if-hash", &sha256sum("x")]);
@@ -253,7 +253,7 @@ fn an_export_loses_no_file_that_a_person_wrote_or_changed() {
     ours.0.write("keep.md", &ours.read("keep.md").replace("Title of keep", "Keep it"));
     let refused = run(&project, &["export", ours.path()]);
     assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("keep.md: somebody wrote or changed it"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("keep.md: it has changes that"), "{}", refused.stderr);
     assert!(
         refused.stderr.contains("import") && refused.stderr.contains("--overwrite"),
         "{}",

@@ -30,7 +30,7 @@ use crate::harness::{git, git_output};
 
 /// The repository of the forge.
 pub(crate) const REPO: &str = "acme/site";
-/// What a branch has before it exists.
+/// The commit id of a branch that does not exist yet.
 const NOTHING: &str = "0000000000000000000000000000000000000000";
 
 /// A request that the forge received.
@@ -48,7 +48,7 @@ impl Recorded {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether it is a POST whose path ends so.
+    /// Returns `true` if it is a POST whose path ends so.
     pub(crate) fn posts(&self, path: &str) -> bool {
         self.method == "POST" && self.target.ends_with(path)
     }
@@ -71,7 +71,7 @@ impl Recorded {
     }
 }
 
-/// What the forge does instead of what it should.
+/// A fault of the forge.
 pub(crate) enum Trouble {
     /// Answers with this status, these headers and this body.
     Answer(u16, Vec<(&'static str, String)>, String),
@@ -99,7 +99,7 @@ pub(crate) struct Pull {
     pub(crate) text: String,
     /// The commit of the branch when it was opened.
     commit: String,
-    /// Whether the branch is in a fork.
+    /// `true` if the branch is in a fork.
     is_of_fork: bool,
 }
 
@@ -143,7 +143,7 @@ impl FakeForge {
             ForgeKind::Github => "ghp_",
             ForgeKind::Gitlab => "glpat-",
         };
-        // Made here, so that nobody takes it for a real one.
+        // Made here, so that scanners do not take it for a real one.
         let token = format!("{beginning}{}", "t0k3n".repeat(7));
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("token"), format!("{token}\n")).unwrap();
@@ -206,7 +206,7 @@ impl FakeForge {
         );
     }
 
-    /// What git prints about its repository.
+    /// Runs git in its repository and returns the output.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         git_output(&self.repository(), arguments)
     }
@@ -221,7 +221,7 @@ impl FakeForge {
         self.shared.pulls.lock().unwrap().clone()
     }
 
-    /// Somebody opens a pull request for a branch of this name in a fork.
+    /// Opens a pull request for a branch of this name in a fork.
     pub(crate) fn open_pull_of_fork(&self, branch: &str) {
         self.shared.pulls.lock().unwrap().push(Pull {
             branch: branch.to_owned(),
@@ -233,7 +233,7 @@ impl FakeForge {
         });
     }
 
-    /// Where people read a pull request.
+    /// Returns the address of a pull request's page.
     pub(crate) fn page(&self, number: usize) -> String {
         self.shared.page(number)
     }

@@ -18,7 +18,7 @@ fn limited(seconds: u32) -> Trouble {
     Trouble::Answer(429, vec![("retry-after", seconds.to_string())], "{}".to_owned())
 }
 
-/// Whether a call is a certain step.
+/// A predicate: `true` if a call is a certain step.
 type Step = fn(&Recorded) -> bool;
 
 /// The call that adds the tree.
@@ -96,7 +96,7 @@ async fn a_forge_that_keeps_failing_may_be_called_later() {
     assert_eq!((code(&error), &error["retryable"]), ("COMMIT_SERVICE_ERROR", &json!(true)), "{error:#}");
     let tried = it.forge.take_requests().iter().filter(|request| request.posts("/git/blobs")).count();
     assert_eq!(tried, 4, "once, and three times again");
-    // A wait that is too long is told, and not waited for.
+    // A wait that is too long is reported instead of waited for.
     it.forge.make_trouble(|request| request.posts("/git/blobs").then(|| limited(3600)));
     let error = it.scene.error("launch_open_pr", &run).await;
     assert_eq!(
@@ -107,7 +107,7 @@ async fn a_forge_that_keeps_failing_may_be_called_later() {
     let tried = it.forge.take_requests().iter().filter(|request| request.posts("/git/blobs")).count();
     assert_eq!(tried, 1);
     assert_eq!(it.scene.status(&run).await["state"], "READY_FOR_PR", "the run waits for another call");
-    // A run that nobody publishes any more can be cancelled.
+    // A run that is no longer published can be cancelled.
     it.scene.result("launch_cancel", &run).await;
 }
 
@@ -144,7 +144,7 @@ async fn what_was_done_before_the_answer_was_lost_is_not_done_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pull_request_that_was_merged_before_anybody_heard_of_it_is_found() {
+async fn a_pull_request_that_was_merged_before_its_answer_arrived_is_found() {
     for kind in KINDS {
         let it = ForgeScene::new(kind).await;
         let (run, branch) = it.ready().await;
@@ -216,7 +216,7 @@ async fn redirections_are_followed_only_to_listed_hosts_and_without_the_token() 
                 "{request:?}"
             );
         }
-        // What changes something is not sent elsewhere, not even to a listed host.
+        // A request that changes something is not sent elsewhere, not even to a listed host.
         let target = other.url().to_owned();
         it.forge.make_trouble(move |request| {
             let location = format!("{target}{}", request.target);

@@ -138,7 +138,7 @@ async fn a_run_ends_as_a_pull_request() {
         let steps = document["rollback_steps"].to_string();
         assert!(steps.contains("Close the pull request 1") && steps.contains(&branch), "{steps}");
 
-        // What must be done once says to which publication it belongs.
+        // Each request that must take effect only once names its publication.
         let requests = it.forge.take_requests();
         let keys: Vec<&str> =
             requests.iter().filter_map(|request| request.header("idempotency-key")).collect();

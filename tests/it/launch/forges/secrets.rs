@@ -1,4 +1,4 @@
-//! The token of a forge: nothing that is stored, printed, logged, counted or answered has it, whatever the forge says.
+//! The token of a forge: nothing that is stored, printed, logged, counted or answered contains it, even if the forge repeats it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::harness::{PROGRAM, cluster, new_home, run_json};
 use crate::models::wait_for;
 use crate::serving::TestServer;
 
-/// How tokens of forges begin.
+/// Prefixes of tokens of forges.
 const BEGINNINGS: [&str; 2] = ["ghp_", "glpat-"];
 
 /// Has the program over a home publish as the application of the scene does, and log all that it can.
@@ -86,7 +86,7 @@ async fn no_row_answer_log_line_or_metric_has_the_token() {
     it.scene.app.start_background();
     wait_for("the audit table's writer", async || server.app.has_embedder()).await;
 
-    // A forge that says the token in everything that a caller might be told.
+    // A forge that repeats the token in everything that a caller might see.
     let said =
         json!({ "message": format!("{token} is not ghp_x, nor glpat-x"), "errors": [token] }).to_string();
     let page =

@@ -1,4 +1,4 @@
-//! What happens on the host: pushes to the default branch and to others, forced ones, new and deleted branches, another default
+//! Changes on the host: pushes to the default branch and to others, forced ones, new and deleted branches, another default
 //! branch. After any history, the rows are those of a project that sees the final state first.
 
 use serde_json::json;
@@ -84,7 +84,7 @@ async fn a_branch_that_keeps_its_commit_is_not_read_again() {
     assert!(shop.finds("only_in_one", "rev:release/1.0").await);
 }
 
-/// The tables whose rows follow from the files alone, whatever was indexed before.
+/// The tables whose rows depend on the files alone, not on earlier runs.
 const COMPARED: [&str; 10] = [
     "files", "chunks", "lexical", "facts", "definitions", "comments", "grams", "symbols", "uses", "revisions",
 ];

@@ -7,7 +7,7 @@ use super::{PATTERNS, Shop, index, views};
 use crate::harness::project;
 use crate::kills::{OF_REVISIONS, assert_same_rows, die, failpoints_of, succeed};
 
-/// What happens on the host between the first run and the interrupted one.
+/// Changes the host between the first run and the interrupted one.
 fn change(shop: &Shop) {
     let again = "def legacy_again(coin):\n    return coin + 1\n";
     shop.repository.commit_to("release/1.0", &[("legacy.py", again)], "Change");
@@ -20,7 +20,7 @@ fn change(shop: &Shop) {
     shop.repository.delete_branch("release/2.0");
 }
 
-/// Whether the old revisions are searched, all of them and nothing of the new ones; if not, the new ones are, in the same way.
+/// Returns `true` if searches see all old revisions and nothing of the new ones, `false` if they see all new ones and nothing of the old.
 async fn sees_old_state(shop: &Shop) -> bool {
     let old = [
         shop.finds("only_in_one", "rev:release/1.0").await,
@@ -62,7 +62,7 @@ async fn a_run_that_dies_is_completed_and_shows_no_mixture() {
         assert!(sees_old_state(&shop).await, "{failpoint}");
         let arguments = ["index", &url, "--project", &id, "--stub-embeddings"];
         die(&arguments, failpoint);
-        // Before they are published, nothing of what is written is seen; afterwards all of it.
+        // Before they are published, none of the written rows are visible; afterwards all of them are.
         assert_eq!(sees_old_state(&shop).await, failpoint == "index.revisions_written", "{failpoint}");
         assert!(shop.finds("tally_again", "").await, "{failpoint}: the default branch is not held up");
         succeed(&arguments);

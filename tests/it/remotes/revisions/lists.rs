@@ -1,5 +1,4 @@
-//! Where revisions are listed, and where nothing of them is to be seen: lists of repositories, files, names and values are about the
-//! default branch.
+//! Lists that show revisions, and lists that must not: those of repositories, files, names and values are about the default branch.
 
 use gate::tools::browse::{COMPLETE, COMPLETE_QUERY, LIST_FILES, LIST_FOLDER, SEARCH_PAGE, browse};
 use gate::tools::{Caller, Request, Surface, ToolSpec};
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use super::Shop;
 use crate::harness::{call, error, result};
 
-/// What only revisions have, and the root of the repository that has it.
+/// Texts that only revisions have, and the root of the repository that has them.
 const UNSEEN: [&str; 6] = ["revisions:", "legacy", "future.py", "only_in_one", "only_in_two", "tally_slowly"];
 
 fn assert_unseen(label: &str, answer: &Value) {

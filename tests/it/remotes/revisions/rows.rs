@@ -1,4 +1,4 @@
-//! What revisions cost: files, chunks and vectors are stored once, however many revisions have them.
+//! The cost of revisions: files, chunks and vectors are stored once, however many revisions have them.
 
 use serde_json::json;
 

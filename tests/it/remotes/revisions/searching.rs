@@ -94,7 +94,7 @@ async fn other_filters_hold_beside_it() {
     let readme = json!({ "query": "coins drawer night", "rev": "release/1.0", "mode": "prose" });
     let readme = search(&shop.app, &shop.project, readme).await;
     assert_eq!(found_files(&readme), [found("README.md", &["release/1.0"])], "{readme:#}");
-    // What a revision has is excluded, and no other revision is searched for that.
+    // Files of the revision are excluded, and no other revision is searched instead.
     let changed = [found("new.py", &[]), found("till.py", &[])];
     assert_eq!(functions("-rev:release/1.0").await, changed);
     assert_eq!(functions("rev:release/2.0 -rev:v1.0").await, [found("future.py", &["release/2.0"])]);

@@ -70,7 +70,7 @@ async fn a_hit_is_shown_as_it_was_found() {
     let found = shop.search("\"weigh_bullion\" rev:release/1.0").await;
     let by_id = shop.show(json!({ "id": found["hits"][0]["id"] })).await;
     assert!(text(&by_id).contains("weigh_bullion") && by_id["revision"].is_null(), "{by_id:#}");
-    // What the branch has by now is shown, although the chunk is gone.
+    // The current content of the branch is shown, although the chunk is gone.
     let found = shop.search("\"only_in_one\" rev:release/1.0").await;
     let moved = "# moved\n\n\ndef only_in_one(coin):\n    return coin + 1\n";
     shop.repository.commit_to("release/1.0", &[("legacy.py", moved)], "Move");
@@ -152,7 +152,7 @@ async fn pages_show_revisions() {
     assert!(html.contains("<bdi>release/1.0</bdi>"), "{html}");
     let (_, html) = page(format!("/repositories?project={}", shop.project)).await;
     assert!(html.contains("<bdi>release/1.0</bdi>") && !html.contains("revisions:"), "{html}");
-    // A name of a branch is no markup.
+    // The name of a branch is not interpreted as markup.
     shop.repository.branch("release/<b>&\"");
     index(&server.app, &shop.project, &shop.repository.url(), None).await;
     let (_, html) = page(format!("/repositories?project={}", shop.project)).await;

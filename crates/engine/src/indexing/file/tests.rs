@@ -1,4 +1,4 @@
-//! What of a file is read, and why others are skipped.
+//! Tests of reading files: which parts are read, and why files are skipped.
 
 use std::fs;
 

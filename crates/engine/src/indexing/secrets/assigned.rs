@@ -54,12 +54,12 @@ pub(super) struct NameInText<'t> {
     pub(super) end: usize,
     /// Number of dashes before it: `--password` has two.
     pub(super) dashes: usize,
-    /// Whether it is quoted.
+    /// `true` if it is quoted.
     pub(super) quoted: bool,
 }
 
 impl<'t> NameInText<'t> {
-    /// The name that contains `keyword`.
+    /// Returns the name that contains `keyword`.
     pub(super) fn around(text: &'t str, keyword: Range<usize>, format: FileFormat) -> Option<Self> {
         let bytes = text.as_bytes();
         let before = bytes[..keyword.start]
@@ -85,24 +85,24 @@ impl<'t> NameInText<'t> {
         (name.start < name.end && !matches!(bytes[end - 1], b'-' | b'.')).then_some(name)
     }
 
-    /// The name itself.
+    /// Returns the name itself.
     pub(super) fn name(&self) -> &'t str {
         &self.text[self.start..self.end]
     }
 
-    /// The byte before the name and its dashes.
+    /// Returns the byte before the name and its dashes.
     pub(super) fn byte_before(&self) -> Option<u8> {
         self.start.checked_sub(self.dashes + 1).map(|at| self.text.as_bytes()[at])
     }
 
-    /// The text before the name on its line, at most 120 bytes.
+    /// Returns the text before the name on its line, at most 120 bytes.
     pub(super) fn line_before(&self) -> &'t str {
         let from = self.text.ceil_char_boundary(self.start.saturating_sub(120));
         let before = &self.text[from..self.start];
         before.rsplit('\n').next().unwrap_or(before)
     }
 
-    /// In prose, the name `key` with the word before it: `API key`.
+    /// Extends the name `key` in prose by the word before it: `API key`.
     fn with_word_before(self, operator: Operator) -> Self {
         const WORDS: [&str; 10] = [
             "api", "access", "secret", "auth", "private", "master", "license", "account", "encryption", "app",
@@ -126,7 +126,7 @@ fn is_upper(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The ranges of the secrets assigned to a name: one, or those of a list. Sets `examined_end` to the end of a long unquoted value,
+/// Returns the ranges of the secrets assigned to a name: one, or those of a list. Sets `examined_end` to the end of a long unquoted value,
 /// so that the names inside it are not examined again.
 pub(super) fn secrets<'t>(
     mut name: NameInText<'t>,
@@ -150,9 +150,9 @@ pub(super) fn secrets<'t>(
     }
     let mut secrets: Vec<Range<usize>> = found.and_then(if_secret).into_iter().collect();
     if matches!(operator, Operator::Equals { .. } | Operator::Colon) {
-        // Lists of names, of secrets to be had elsewhere, are common: an item must look random.
+        // Lists of names of secrets that are stored elsewhere are common: an item must look random.
         let items = lists::items(&name, at).into_iter().chain(lists::lines(&name, at));
-        // The features of a package have names that begin alike.
+        // The features of a package have names with a common beginning.
         let is_long = |range: &Range<usize>| {
             range.len() >= ITEM_BYTES_MIN && !name.name().starts_with(&name.text[range.clone()])
         };
@@ -177,7 +177,7 @@ pub(super) fn space_count(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take(SPACES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// The operator after the name, and the start of the value.
+/// Returns the operator after the name, and the start of the value.
 fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     let bytes = name.text.as_bytes();
     let name_end = skip_closers(name)?;
@@ -248,7 +248,7 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     (spaces_before > 0 && has_value).then_some((Operator::Spaces, at))
 }
 
-/// Whether an argument follows a name: `token("…")`, and `token{"…"}` of C++.
+/// Returns whether an argument follows a name: `token("…")`, and `token{"…"}` of C++.
 fn opens_argument(rest: &[u8]) -> bool {
     match rest {
         [b'(', next, ..] => *next != b')',
@@ -257,7 +257,7 @@ fn opens_argument(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether the name is a symbol, as in `set :token, "…"` of Ruby. In `a::TOKEN, "…"` it is another name.
+/// Returns whether the name is a symbol, as in `set :token, "…"` of Ruby. In `a::TOKEN, "…"` it is another name.
 fn is_symbol(name: &NameInText<'_>) -> bool {
     let before = name.line_before();
     name.format == FileFormat::Code
@@ -265,7 +265,7 @@ fn is_symbol(name: &NameInText<'_>) -> bool {
         && !before.trim_end_matches(':').ends_with(is_word)
 }
 
-/// What separates the name of a shell variable from its default, longer ones first.
+/// Separators between the name of a shell variable and its default, longer ones first.
 const DEFAULT_SIGNS: [&[u8]; 3] = [b":-", b":=", b"-"];
 
 /// Assignment and comparison operators, longer ones first.
@@ -274,7 +274,7 @@ const EQUALS_SIGNS: [&[u8]; 15] = [
     b"=",
 ];
 
-/// End of the characters that close a name: its quote, the bracket of an index or of an item of a Perl hash. Records in `name`
+/// Returns the end of the characters that close a name: its quote, the bracket of an index or of an item of a Perl hash. Records in `name`
 /// that it is quoted.
 fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
     let bytes = name.text.as_bytes();
@@ -305,7 +305,7 @@ fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
     Some(at)
 }
 
-/// Start of the value in `variable "db_password" { default = "…" }`.
+/// Returns the start of the value in `variable "db_password" { default = "…" }`.
 fn variable_default_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
     if !name.quoted || bytes.get(at) != Some(&b'{') || !name.line_before().ends_with("variable \"") {
@@ -318,7 +318,7 @@ fn variable_default_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     Some(value + space_count(bytes, value))
 }
 
-/// Start of the value in `var token string = "…"`, `Dim Token As String = "…"`.
+/// Returns the start of the value in `var token string = "…"`, `Dim Token As String = "…"`.
 fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
     if name.quoted || name.format != FileFormat::Code || !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
@@ -332,7 +332,7 @@ fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     assigns.then(|| at + 1 + space_count(bytes, at + 1))
 }
 
-/// `name: value`, or `name: Type = value` in code.
+/// Returns the operator and the start of the value in `name: value`, or `name: Type = value` in code.
 fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
     let bytes = name.text.as_bytes();
     let at = at + space_count(bytes, at);
@@ -351,7 +351,7 @@ fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
     (Operator::Colon, unquoted::after_node_properties(name, at))
 }
 
-/// The range and context of the value.
+/// Returns the range and context of the value.
 fn value(
     name: &NameInText<'_>,
     operator: Operator,
@@ -376,7 +376,7 @@ fn value(
     }
 }
 
-/// The context of a quoted value.
+/// Returns the context of a quoted value.
 fn quoted_context(name: &NameInText<'_>, operator: Operator) -> ValueContext {
     let is_flag = name.dashes > 0 && matches!(operator, Operator::Equals { .. } | Operator::Spaces);
     match name.format {
@@ -397,7 +397,7 @@ fn quoted_context(name: &NameInText<'_>, operator: Operator) -> ValueContext {
     }
 }
 
-/// The value of an `Authorization` header without its scheme (`Bearer …`).
+/// Returns the value of an `Authorization` header without its scheme (`Bearer …`).
 pub(super) fn without_scheme(text: &str, range: Range<usize>, class: SecretClass) -> Option<Range<usize>> {
     if class == SecretClass::Password {
         return Some(range);

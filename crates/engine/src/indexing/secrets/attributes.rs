@@ -13,7 +13,7 @@ const ATTRIBUTES_BYTES_MAX: usize = 300;
 /// Maximum number of attributes after a name that are examined.
 const ATTRIBUTES_MAX: usize = 3;
 
-/// Start of the value of an XML element: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
+/// Returns the start of the value of an XML element: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
 /// `<key>ApiKey</key><string>…`.
 pub(super) fn element_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     const KEY_END: &[u8] = b"</key>";
@@ -35,7 +35,7 @@ pub(super) fn element_value_start(name: &NameInText<'_>, at: usize) -> Option<us
     bytes[value..].starts_with(STRING_START).then_some(value + STRING_START.len())
 }
 
-/// The `>` that ends the start tag, if attributes with quoted values are at `at`; else `at`.
+/// Returns the `>` that ends the start tag, if attributes with quoted values are at `at`; otherwise `at`.
 fn after_attributes(text: &str, at: usize) -> usize {
     let end = text.floor_char_boundary((at + ATTRIBUTES_BYTES_MAX).min(text.len()));
     let Some(attributes) = text.get(at..end).filter(|rest| rest.starts_with(' ')) else { return at };
@@ -45,7 +45,7 @@ fn after_attributes(text: &str, at: usize) -> usize {
     if is_start_tag && text[end..].starts_with('>') { end } else { at }
 }
 
-/// The text of the element whose content begins at `at`: on the same line, or alone on a line of its own. It may be a CDATA
+/// Returns the text of the element whose content begins at `at`: on the same line, or alone on a line of its own. It may be a CDATA
 /// section.
 pub(super) fn element_text(text: &str, at: usize) -> Option<Range<usize>> {
     const CDATA_START: &str = "<![CDATA[";
@@ -67,7 +67,7 @@ fn whitespace_count(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take(WHITESPACE_MAX).take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-/// Whether the name is that of an XML element, with or without a prefix: `<password>`, `<a:password>`.
+/// Returns whether the name is that of an XML element, with or without a prefix: `<password>`, `<a:password>`.
 fn is_element(name: &NameInText<'_>) -> bool {
     match name.byte_before() {
         Some(b'<') => true,
@@ -80,7 +80,7 @@ fn is_element(name: &NameInText<'_>) -> bool {
     }
 }
 
-/// Start of the value if the name is itself the value of a `name` or `key` attribute. Other attributes may come before the
+/// Returns the start of the value if the name is itself the value of a `name` or `key` attribute. Other attributes may come before the
 /// value: `name = "adminPassword", type = "string", value = "…"`.
 pub(super) fn attribute_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     const QUOTES: [char; 3] = ['"', '\'', '\\'];
@@ -112,7 +112,7 @@ pub(super) fn attribute_value_start(name: &NameInText<'_>, at: usize) -> Option<
     None
 }
 
-/// Length of a quoted or unquoted value; `None` if it is empty or not a scalar.
+/// Returns the length of a quoted or unquoted value; `None` if it is empty or not a scalar.
 fn scalar_length(value: &str) -> Option<usize> {
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
     match quote {

@@ -46,7 +46,7 @@ pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Whether the body is a key: it contains a long enough base64 run, or consists only of base64.
+/// Returns whether the body is a key: it contains a long enough base64 run, or consists only of base64.
 fn is_key(body: &str) -> bool {
     let mut run = 0;
     let has_long_run = body.bytes().any(|byte| {
@@ -58,7 +58,7 @@ fn is_key(body: &str) -> bool {
     has_long_run || (!plain.is_empty() && is_base64_only)
 }
 
-/// End of a key without an end marker: after its base64 lines.
+/// Returns the end of a key without an end marker: after its base64 lines.
 fn truncated_key_end(window: &str) -> Option<usize> {
     let mut end = None;
     let mut at = 0;
@@ -129,7 +129,7 @@ pub(super) fn kubernetes(text: &str, format: FileFormat, spans: &mut Vec<Span>) 
     }
 }
 
-/// The YAML documents of a file, split before each `---`.
+/// Returns the YAML documents of a file, split before each `---`.
 fn documents(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -193,7 +193,7 @@ fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// The range of the secret within the value, without quotes and comments.
+/// Returns the range of the secret within the value, without quotes and comments.
 fn secret_range(value: &str, encoded: bool) -> Option<Range<usize>> {
     let is_quoted = value.starts_with(['"', '\'']);
     let start = usize::from(is_quoted);

@@ -1,7 +1,7 @@
-//! Decides from its content whether a data file whose name suggests secrets contains any: `tokens.json` may be that of a design
-//! system, `passwords.en.yml` the messages of an application.
+//! Decides by its content whether a data file whose name suggests secrets contains any: `tokens.json` may be that of a design system,
+//! `passwords.en.yml` the messages of an application.
 //!
-//! Only what is certainly harmless is let in: every key, value and comment must be a word of a message, a style, a reference or a
+//! Only files that are certainly harmless are accepted: every key, value and comment must be a word of a message, a style, a reference or a
 //! small number.
 
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 64;
 const DIGITS_MAX: usize = 6;
 /// Names of folders with messages in several languages.
 const MESSAGE_FOLDERS: [&str; 6] = ["locales", "locale", "i18n", "l10n", "lang", "translations"];
-/// Codes of languages (ISO 639-1): `credentials.qa.yml` is of a stage, and not in a language.
+/// Codes of languages (ISO 639-1): `credentials.qa.yml` belongs to a stage, and is not in a language.
 const LANGUAGES: &str = "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee \
     el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki \
     kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc \
@@ -31,7 +31,7 @@ const TYPE_FIELDS: [&str; 2] = ["type", "$type"];
 const DESCRIBING_FIELDS: [&str; 7] =
     ["type", "$type", "description", "$description", "comment", "name", "category"];
 
-/// Whether the name of the file suggests secrets, and its content does not show that there are none.
+/// Returns whether the name of the file suggests secrets, and its content does not show that there are none.
 pub(crate) fn may_contain_secrets(path: &str, bytes: &[u8]) -> bool {
     let lower_path = path.to_lowercase();
     let Some((stem, extension)) = stem_by_content(&lower_path) else { return false };
@@ -54,7 +54,7 @@ pub(crate) fn may_contain_secrets(path: &str, bytes: &[u8]) -> bool {
     !is_harmless().unwrap_or(false)
 }
 
-/// The value of a file; `None` if it is malformed, or has a key twice, of which only the last value would be seen.
+/// Returns the value of a file; `None` if it is malformed, or has a duplicate key, since only the last value would be seen.
 fn parsed(text: &str, extension: &str) -> Option<Value> {
     match extension {
         "json" => {
@@ -66,7 +66,7 @@ fn parsed(text: &str, extension: &str) -> Option<Value> {
     }
 }
 
-/// The number of quotes around keys and texts in valid JSON.
+/// Returns the number of quotes around keys and texts in valid JSON.
 fn quotes(text: &str) -> usize {
     let mut escaped = false;
     let mut is_quote = |byte: &u8| {
@@ -77,7 +77,7 @@ fn quotes(text: &str) -> usize {
     text.as_bytes().iter().filter(|byte| is_quote(byte)).count()
 }
 
-/// The number of keys and texts of a value.
+/// Returns the number of keys and texts of a value.
 fn strings(value: &Value) -> usize {
     match value {
         Value::String(_) => 1,
@@ -87,8 +87,8 @@ fn strings(value: &Value) -> usize {
     }
 }
 
-/// Whether the file contains messages in a language: its only field is the code of one that its name has, or that is in a folder of
-/// messages; or it is in the folder of a language there.
+/// Returns whether the file contains messages in a language: its only field is a language code that is also in its name, or it is in a
+/// folder of messages and its only field is any language code; or it is in a language's folder inside a folder of messages.
 fn are_messages(lower_path: &str, value: &Value) -> bool {
     let (folders, name) = lower_path.rsplit_once('/').unwrap_or(("", lower_path));
     let folders: Vec<&str> = folders.split('/').collect();
@@ -103,14 +103,14 @@ fn are_messages(lower_path: &str, value: &Value) -> bool {
         || folders.windows(2).any(|pair| is_messages(&pair[0]) && is_language_code(pair[1]))
 }
 
-/// Whether the text is a code such as `en`, `pt-br` or `zh_hant`.
+/// Returns whether the text is a code such as `en`, `pt-br` or `zh_hant`.
 fn is_language_code(text: &str) -> bool {
     let (language, region) = text.split_once(['-', '_']).unwrap_or((text, "us"));
     let is_region = (2..=4).contains(&region.len()) && region.bytes().all(|byte| byte.is_ascii_lowercase());
     LANGUAGES.split(' ').any(|code| code == language) && is_region
 }
 
-/// What the values of a file can be.
+/// Kind of the values of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Design tokens.
@@ -122,7 +122,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether a value and all in it are harmless. `around` is the object that contains it.
+    /// Returns whether a value and everything in it are harmless. `around` is the object that contains it.
     fn are_harmless(
         self,
         field: &str,
@@ -144,7 +144,7 @@ impl Kind {
         }
     }
 
-    /// Whether a key is a name: of words or, of a design token, also of words with numbers (`gray900`, `2xl`).
+    /// Returns whether a key is a name: of words or, of a design token, also of words with numbers (`gray900`, `2xl`).
     fn is_harmless_key(self, key: &str) -> bool {
         let is_word = |word: &str| {
             let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -158,7 +158,7 @@ impl Kind {
             && !values::is_secret(key, SecretClass::Token, ValueContext::Config)
     }
 
-    /// Whether the comment of a line, if it has one, consists of words.
+    /// Returns whether the comment of a line, if it has one, consists of words.
     fn is_harmless_comment(self, line: &str) -> bool {
         let Some((before, comment)) = line.split_once('#') else { return true };
         let is_comment = before.is_empty() || before.ends_with(char::is_whitespace);
@@ -190,7 +190,7 @@ impl Kind {
     }
 }
 
-/// Whether a word of a text is no secret: ordinary in all its parts, without long numbers.
+/// Returns whether a word of a text is not a secret: ordinary in all its parts, without long numbers.
 fn is_plain(word: &str) -> bool {
     let is_token = |word: &str| values::is_secret(word, SecretClass::Token, ValueContext::Config);
     let is_short = |part: &str| {
@@ -202,7 +202,7 @@ fn is_plain(word: &str) -> bool {
         && word.split(|c: char| !c.is_alphanumeric()).all(is_short)
 }
 
-/// Whether the text consists of colours, measures and functions of them: `#1a2b3c`, `1.5rem`, `0 1px 2px rgba(0, 0, 0, 0.25)`.
+/// Returns whether the text consists of colours, measures and functions of them: `#1a2b3c`, `1.5rem`, `0 1px 2px rgba(0, 0, 0, 0.25)`.
 fn is_style(text: &str) -> bool {
     let is_part = |part: &str| {
         let is_colour = part.strip_prefix('#').is_some_and(|digits| {
@@ -213,7 +213,7 @@ fn is_style(text: &str) -> bool {
         let is_measure = (1..=DIGITS_MAX).contains(&number)
             && unit.len() <= 4
             && unit.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'%');
-        // What stands between numbers and colours is the name of a function or a kind: `solid`, `cubic-bezier`.
+        // Letters between numbers and colours are the name of a function or a kind: `solid`, `cubic-bezier`.
         let is_word = part.bytes().all(|byte| byte.is_ascii_lowercase() || b"-+*/".contains(&byte));
         part.is_empty() || is_colour || is_measure || is_word
     };

@@ -1,4 +1,4 @@
-//! Finds the literals that stand in for a missing value: `get("x") || "…"`, `Field(default="…")`, `.unwrap_or("…")`.
+//! Finds the literals that are used for a missing value: `get("x") || "…"`, `Field(default="…")`, `.unwrap_or("…")`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,10 +12,10 @@ use super::quoted;
 const EXPRESSION_BYTES_MAX: usize = 400;
 /// Maximum number of defaults of an expression that are examined.
 const DEFAULTS_MAX: usize = 4;
-/// Longest part between a look-up and what follows it, in bytes.
+/// Longest part between a look-up and the text after it, in bytes.
 const LOOKUP_BYTES_MAX: usize = 60;
 
-/// What precedes a default: an operator, a named argument or a method, and the parameters of a closure.
+/// Text before a default: an operator, a named argument or a method, and the parameters of a closure.
 #[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
 static BEFORE_DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -31,7 +31,7 @@ static BEFORE_DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a valid pattern")
 });
 
-/// End of a look-up by a quoted name, if its result is used: after `var("NAME")` and before `.unwrap_or("…")`, an operator on
+/// Returns the end of a look-up by a quoted name, if its result is used: after `var("NAME")` and before `.unwrap_or("…")`, an operator on
 /// the next line or the `{` of a block.
 pub(super) fn lookup_end(name: &NameInText<'_>, closed: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
@@ -54,7 +54,7 @@ pub(super) fn lookup_end(name: &NameInText<'_>, closed: usize) -> Option<usize> 
     is_used.then_some(next)
 }
 
-/// The literals in the expression at `at` that can be its default.
+/// Returns the literals in the expression at `at` that can be its default.
 pub(super) fn literals(
     name: NameInText<'_>,
     operator: Operator,
@@ -71,8 +71,8 @@ pub(super) fn literals(
     block.into_iter().chain(ends).filter_map(move |at| quoted::content(&name, at))
 }
 
-/// The expression at `at`, at most [`EXPRESSION_BYTES_MAX`] bytes. It continues on the next line inside brackets, and if that
-/// line begins with an operator. `in_brackets`: the expression begins among the arguments of a call.
+/// Returns the expression at `at`, at most [`EXPRESSION_BYTES_MAX`] bytes. It continues on the next line inside brackets, and if that line
+/// begins with an operator. `in_brackets`: the expression begins among the arguments of a call.
 fn expression(text: &str, at: usize, mut in_brackets: bool) -> &str {
     let end = text.floor_char_boundary((at + EXPRESSION_BYTES_MAX).min(text.len()));
     let Some(window) = text.get(at..end) else { return "" };

@@ -1,6 +1,6 @@
 //! File formats, as far as they determine how values are written.
 
-/// How a file writes names and values.
+/// The syntax of names and values in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
     /// Source code: unquoted text is an expression.
@@ -24,12 +24,12 @@ pub(super) enum FileFormat {
 }
 
 impl FileFormat {
-    /// Whether the file consists of shell commands.
+    /// Returns whether the file consists of shell commands.
     pub(super) fn is_shell(self) -> bool {
         matches!(self, Self::Shell | Self::Make)
     }
 
-    /// The format of a file by its path; [`Self::Prose`] without a path.
+    /// Returns the format of a file by its path; [`Self::Prose`] without a path.
     pub(super) fn from_path(path: Option<&str>) -> Self {
         let Some(path) = path else { return Self::Prose };
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -75,7 +75,7 @@ impl FileFormat {
     }
 }
 
-/// `web.config` and `app.config` are XML.
+/// Returns whether a file is `web.config` or `app.config`, which are XML.
 fn is_dot_net_config(name: &str) -> bool {
     name.ends_with(".config")
         && (name.contains("web.")

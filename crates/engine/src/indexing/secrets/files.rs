@@ -2,7 +2,7 @@
 
 use super::rules::RULES;
 
-/// Whether the file contains secrets according to its name. Samples of such files and source files do not.
+/// Returns whether the file contains secrets according to its name. Samples of such files and source files do not.
 #[must_use]
 pub(crate) fn is_secret_file(path: &str) -> bool {
     let path = path.to_lowercase();
@@ -33,8 +33,8 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
         || rules.path_ends.iter().any(|end| ends_with_segments(&path, end))
 }
 
-/// The part of the name, and the extension, because of which the content of the file decides whether it contains secrets. The
-/// path is in lower case.
+/// Returns the part of the name, and the extension, that make the content of the file decide whether it contains secrets. The path is in
+/// lower case.
 pub(super) fn stem_by_content(path: &str) -> Option<(&str, &str)> {
     let name = file_name(path);
     let (_, extension) = name.rsplit_once('.')?;
@@ -60,7 +60,7 @@ fn is_sample(name: &str) -> bool {
     parts.any(|part| RULES.file_names.sample_words.iter().any(|word| word == part))
 }
 
-/// Whether the file contains data, and is no template.
+/// Returns whether the file contains data, and is not a template.
 fn is_data_file(path: &str) -> bool {
     let rules = &RULES.file_names;
     let name = file_name(path);
@@ -70,21 +70,20 @@ fn is_data_file(path: &str) -> bool {
     (!name.contains('.') || rules.data_extensions.contains(extension)) && !in_templates
 }
 
-/// Whether the name is that of a key or keystore, which is secret even if it is named as a sample.
+/// Returns whether the name is that of a key or keystore, which is secret even if it is named as a sample.
 fn is_key_file(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
 }
 
-/// Whether a file with this first part and extension matches one of `data_file_stems`: `kubeconfig*`,
-/// `service-account*.json`.
+/// Returns whether a file with this first part and extension matches one of `data_file_stems`: `kubeconfig*`, `service-account*.json`.
 fn matches_stem(stem: &str, first_part: &str, extension: &str) -> bool {
     let (stem, required_extension) = stem.split_once('.').unwrap_or((stem, extension));
     required_extension == extension
         && stem.strip_suffix('*').map_or(stem == first_part, |start| first_part.starts_with(start))
 }
 
-/// Whether the path ends in `end`. An `end` with a slash must match whole path segments.
+/// Returns whether the path ends in `end`. An `end` with a slash must match whole path segments.
 fn ends_with_segments(path: &str, end: &str) -> bool {
     let Some(before) = path.strip_suffix(end) else { return false };
     let is_extension = !end.contains('/');

@@ -1,6 +1,6 @@
 //! Divides source text into the contents of strings and comments, and the code between them. Linear in the text.
 //!
-//! It is no parser: a string that it does not recognise counts as code, which redaction changes more cautiously.
+//! This is not a parser: a string that it does not recognise counts as code, which redaction changes more cautiously.
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ const DELIMITER_BYTES_MAX: usize = 64;
 pub(super) struct Piece {
     pub(super) range: Range<usize>,
     pub(super) kind: PieceKind,
-    /// Whether a backslash escapes the next character.
+    /// `true` if a backslash escapes the next character.
     pub(super) escapes: bool,
     /// The quote that is doubled inside it.
     pub(super) doubled: Option<u8>,
-    /// Whether it is all that its delimiters enclose.
+    /// `true` if it is the whole text between its delimiters.
     pub(super) complete: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum PieceKind {
     Regex,
 }
 
-/// The contents of strings and comments, in order.
+/// Returns the contents of strings and comments, in order.
 pub(super) fn pieces(text: &str, syntax: &'static Syntax) -> Vec<Piece> {
     let unclosed = vec![0; syntax.strings.len() + syntax.comments.len()];
     let mut lexer = Lexer {
@@ -54,7 +54,7 @@ pub(super) fn pieces(text: &str, syntax: &'static Syntax) -> Vec<Piece> {
 #[derive(Clone, Copy)]
 struct HoleEnd {
     close: &'static [u8],
-    /// Whether it must be on the same line.
+    /// `true` if the end must be on the same line.
     same_line: bool,
 }
 
@@ -68,7 +68,7 @@ struct Lexer<'t> {
     no_regex_before: usize,
     /// A raw string with this many hashes or more does not end.
     hashes_max: usize,
-    /// Whether raw strings and here-documents with words end.
+    /// `true` if raw strings and here-documents with words end.
     raw: bool,
 }
 
@@ -103,7 +103,7 @@ impl Lexer<'_> {
         hole.is_none().then_some(at)
     }
 
-    /// End of the string or comment that begins at `at`.
+    /// Returns the end of the string or comment that begins at `at`.
     fn token(&mut self, at: usize, depth: usize, in_tag: bool, heredocs: &mut Vec<Vec<u8>>) -> Option<usize> {
         let byte = self.bytes[at];
         if byte.is_ascii_alphanumeric() && byte != b'R' || matches!(byte, b' ' | b'_') {
@@ -131,7 +131,7 @@ impl Lexer<'_> {
         self.pieces.push(Piece { range, kind, escapes, doubled: None, complete: true });
     }
 
-    /// Position of `end` at or after `at`.
+    /// Returns the position of `end` at or after `at`.
     fn find(&self, at: usize, end: &[u8]) -> Option<usize> {
         let rest = self.bytes.get(at..)?;
         rest.windows(end.len()).position(|window| window == end).map(|found| at + found)
@@ -176,7 +176,7 @@ impl Lexer<'_> {
         Some(end + close.len())
     }
 
-    /// Position of the end of a comment of several lines.
+    /// Returns the position of the end of a comment of several lines.
     fn comment_end(&self, start: usize, (open, close): (&[u8], &[u8])) -> Option<usize> {
         let nests = self.syntax.has(Extra::NestedComments);
         let mut depth = 1;
@@ -221,7 +221,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// Whether a string may begin here, rather than an apostrophe follow a word.
+    /// Returns whether a string may begin here, as opposed to an apostrophe after a word.
     fn may_open(&self, at: usize, quote: &Quote) -> bool {
         let Some(before) = self.before(at) else { return true };
         if self.syntax.has(Extra::QuoteAfterSpace) {
@@ -274,7 +274,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether the string that begins here can contain code.
+    /// Returns whether the string that begins here can contain code.
     fn has_holes(&self, opened: usize) -> bool {
         let mut prefix =
             self.bytes[..opened].iter().rev().take(2).take_while(|byte| byte.is_ascii_alphabetic());
@@ -282,7 +282,7 @@ impl Lexer<'_> {
             || prefix.any(|byte| matches!(byte.to_ascii_lowercase(), b'f' | b't'))
     }
 
-    /// `'a'`, `'\n'`; a lone `'` of a lifetime or a number.
+    /// Returns the end of a character literal, `'a'` or `'\n'`, but not of the lone `'` of a lifetime or a number.
     fn character(&self, at: usize) -> Option<usize> {
         if self.bytes[at] != b'\'' || !self.syntax.has(Extra::Characters) {
             return None;
@@ -296,7 +296,7 @@ impl Lexer<'_> {
         Some(if closes { first + end.unwrap_or_default() + 1 } else { at + 1 })
     }
 
-    /// A regular expression between slashes.
+    /// Returns the end of a regular expression between slashes.
     fn regex(&mut self, at: usize) -> Option<usize> {
         let may_begin = self.bytes[at] == b'/' && self.syntax.has(Extra::Regexes);
         if !may_begin || at < self.no_regex_before || !self.expects_value(at) {
@@ -322,7 +322,7 @@ impl Lexer<'_> {
         Some(end + 1)
     }
 
-    /// Whether a value, rather than an operator, is expected here.
+    /// Returns whether a value, rather than an operator, is expected here.
     fn expects_value(&self, at: usize) -> bool {
         let before = self.bytes[..at]
             .iter()
@@ -343,7 +343,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Strings whose end depends on how they begin.
+    /// Returns the end of a string whose end depends on its beginning.
     fn special(&mut self, at: usize, heredocs: &mut Vec<Vec<u8>>) -> Option<usize> {
         for extra in self.syntax.extras {
             let end = match extra {
@@ -363,7 +363,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// `#"…"#` with any number of hashes; after `r` also with none.
+    /// Returns the end of `#"…"#` with any number of hashes; after `r`, even without hashes.
     fn hashes(&mut self, at: usize, after_r: bool) -> Option<usize> {
         if !matches!(self.bytes[at], b'#' | b'"') || (self.before(at) == Some(b'r')) != after_r {
             return None;
@@ -383,7 +383,7 @@ impl Lexer<'_> {
         Some(end + close.len())
     }
 
-    /// `R"x(…)x"`
+    /// Returns the end of `R"x(…)x"`.
     fn cpp_raw(&mut self, at: usize) -> Option<usize> {
         if !self.raw || !self.starts(at, b"R\"") {
             return None;
@@ -397,7 +397,7 @@ impl Lexer<'_> {
         Some(end? + close.len())
     }
 
-    /// `[==[…]==]`, also as a comment.
+    /// Returns the end of `[==[…]==]`, which may be a comment.
     fn long_bracket(&mut self, at: usize) -> Option<usize> {
         let open = if self.starts(at, b"--[") { at + 2 } else { at };
         if !self.starts(open, b"[") {
@@ -418,7 +418,7 @@ impl Lexer<'_> {
         Some(end + close.len())
     }
 
-    /// The word of a here-document, whose text begins on the next line.
+    /// Returns the end of the word of a here-document, whose text begins on the next line.
     fn heredoc(
         &mut self,
         at: usize,
@@ -453,7 +453,7 @@ impl Lexer<'_> {
         Some(end)
     }
 
-    /// Reads here-documents, the first of which begins at `at`; returns where code continues.
+    /// Reads here-documents, the first one from `at` on; returns where code continues.
     fn heredocs(&mut self, at: usize, words: Vec<Vec<u8>>) -> usize {
         let mut from = at;
         for word in words {

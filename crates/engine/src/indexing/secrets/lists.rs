@@ -11,7 +11,7 @@ const ITEMS_MAX: usize = 100;
 /// Maximum number of bytes of white space between two items.
 const SPACES_MAX: usize = 200;
 
-/// The quoted items of the list that begins at `at`, which may have many lines.
+/// Returns the quoted items of the list that begins at `at`, which may have many lines.
 pub(super) fn items(name: &NameInText<'_>, at: usize) -> Vec<Range<usize>> {
     let bytes = name.text.as_bytes();
     let mut found = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn items(name: &NameInText<'_>, at: usize) -> Vec<Range<usize>> {
         let closed = quoted::end(name.text, at, &range);
         at = closed + white_space(bytes, closed);
         let is_last = bytes.get(at) != Some(&b',');
-        // The keys of a mapping are no values, and a string may be the beginning of an expression.
+        // The keys of a mapping are not values, and a string may be the beginning of an expression.
         if is_last && !matches!(bytes.get(at), Some(b']' | b')' | b'}')) {
             break;
         }
@@ -38,7 +38,7 @@ pub(super) fn items(name: &NameInText<'_>, at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// The items of a YAML list below the name, a line each.
+/// Returns the items of a YAML list below the name, a line each.
 pub(super) fn lines(name: &NameInText<'_>, at: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let Some(rest) = name.text.get(at..).filter(|_| name.format == FileFormat::Yaml) else { return found };

@@ -43,8 +43,8 @@ pub const REDACTION_VERSION: u32 = 6;
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {
-    /// The text with each secret replaced by `[REDACTED:kind]`, or in code by `REDACTED_kind`. Lines, strings, comments and
-    /// brackets are those of the text.
+    /// The text with each secret replaced by `[REDACTED:kind]`, or in code by `REDACTED_kind`. Lines, strings, comments and brackets are
+    /// those of the text.
     pub text: Cow<'t, str>,
     /// Number of replaced secrets.
     pub count: usize,
@@ -58,7 +58,7 @@ const PASSES_MAX: usize = 4;
 struct Span {
     range: Range<usize>,
     kind: &'static str,
-    /// Whether it was recognised by its format, not by its name.
+    /// `true` if it was recognised by its format, not by its name.
     is_token: bool,
 }
 
@@ -88,15 +88,14 @@ pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
     redact_as(text, FileFormat::from_path(Some(path)), language.and_then(syntaxes::of))
 }
 
-/// Redacts a text that was extracted from a file: of a notebook its code and commands, of other documents prose. Linear in the
-/// text.
+/// Redacts a text that was extracted from a file: for a notebook its code and commands, for other documents prose. Linear in the text.
 #[must_use]
 pub fn redact_extracted<'t>(language: Option<&Language>, text: &'t str) -> Redacted<'t> {
     if language.is_some_and(Language::is_prose) {
         return redact_as(text, FileFormat::Prose, None);
     }
     let syntax = language.and_then(syntaxes::of);
-    // Commands of a notebook assign as shells do.
+    // The commands of a notebook assign values as shells do.
     let code = redact_as(text, FileFormat::Code, syntax);
     let commands = redact_as(&code.text, FileFormat::Data, syntax);
     if commands.count == 0 {
@@ -105,7 +104,7 @@ pub fn redact_extracted<'t>(language: Option<&Language>, text: &'t str) -> Redac
     Redacted { count: code.count + commands.count, text: Cow::Owned(commands.text.into_owned()) }
 }
 
-/// Whether `value` is a secret, given the name of its field.
+/// Returns whether `value` is a secret, given the name of its field.
 #[must_use]
 pub fn is_secret_value(name: &str, value: &str) -> bool {
     names::name_class(name).is_some_and(|class| values::is_secret(value, class, ValueContext::Config))
@@ -119,7 +118,7 @@ fn redact_as<'t>(text: &'t str, format: FileFormat, syntax: Option<&'static Synt
             break;
         }
         let (text, count) = replace::replaced(&redacted.text, &spans, syntax);
-        // What is left may still look like a secret, for example only delimiters.
+        // The remaining text may still look like a secret, for example if it consists only of delimiters.
         if count == 0 {
             break;
         }
@@ -198,7 +197,7 @@ fn find_secrets(text: &str, file_format: FileFormat) -> Vec<Span> {
     spans
 }
 
-/// The range of a token of this format around `keyword`.
+/// Returns the range of a token of this format around `keyword`.
 fn find_token(text: &str, keyword: Range<usize>, format: &TokenFormat) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let bytes_before = bytes[..keyword.start]
@@ -232,7 +231,7 @@ fn find_token(text: &str, keyword: Range<usize>, format: &TokenFormat) -> Option
     is_secret.then_some(range)
 }
 
-/// Whether a token can begin at `at`: not inside a word, except after an escape: `\n` in a string, `%3D` in a URL.
+/// Returns whether a token can begin at `at`: not inside a word, except after an escape: `\n` in a string, `%3D` in a URL.
 fn may_begin(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     match before(1) {
@@ -246,7 +245,7 @@ fn may_begin(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The credential after one of [`rules::SCHEMES`], such as `Bearer`.
+/// Returns the credential after one of [`rules::SCHEMES`], such as `Bearer`.
 fn after_scheme(text: &str, scheme: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     if !may_begin(bytes, scheme.start) {

@@ -1,4 +1,4 @@
-//! Decides from the name of a variable or field whether its value may be a secret, and of which class.
+//! Decides by the name of a variable or field whether its value may be a secret, and returns the class of the secret.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl<'t> ClassCache<'t> {
     }
 }
 
-/// The class of a name, or `None` if its value is not secret.
+/// Returns the class of a name, or `None` if its value is not secret.
 pub(super) fn name_class(name: &str) -> Option<SecretClass> {
     let rules = &RULES.name_words;
     let words = split_words(name);
@@ -73,7 +73,7 @@ pub(super) fn name_class(name: &str) -> Option<SecretClass> {
     (!after.iter().any(|word| rules.harmless_after.contains(word))).then_some(class)
 }
 
-/// The words of a name in lower case: `dbPassword`, `DB_PASSWORD` and `db.password` are `db`, `password`.
+/// Returns the words of a name in lower case: `dbPassword`, `DB_PASSWORD` and `db.password` are `db`, `password`.
 fn split_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();

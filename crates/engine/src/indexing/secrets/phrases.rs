@@ -9,19 +9,19 @@ const PHRASE_BYTES_MAX: usize = 160;
 /// Maximum number of words of a passphrase.
 const WORDS_MAX: usize = 12;
 
-/// How much a word looks like part of a passphrase; the least first.
+/// Degree to which a word looks like part of a passphrase; the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum WordKind {
     /// A word, a number, a measure (`64bit`), a technical term (`SHA256`).
     Ordinary,
-    /// A word with a number (`river48`, `river#48`), or letters that form no word (`xKjwqP`).
+    /// A word with a number (`river48`, `river#48`), or letters that do not form a word (`xKjwqP`).
     Unusual,
     /// Digits among letters, or a symbol between letters and digits: `corr3ct`, `9xYz`, `sunny!42`.
     Mixed,
 }
 
-/// Whether `value` consists of several words and is a passphrase. In code, at least half of the words must be unusual;
-/// elsewhere one of six, if no other word is typical of labels and messages.
+/// Returns whether `value` consists of several words and is a passphrase. In code, at least half of the words must be unusual; elsewhere
+/// one of six, if no other word is typical of labels and messages.
 pub(super) fn is_passphrase(value: &str, context: ValueContext) -> bool {
     if !(PHRASE_BYTES_MIN..=PHRASE_BYTES_MAX).contains(&value.len())
         || !value.contains(' ')
@@ -46,13 +46,13 @@ pub(super) fn is_passphrase(value: &str, context: ValueContext) -> bool {
     is_phrase && !values::is_stand_in(value)
 }
 
-/// Whether the word is part of a list, of a sentence with several clauses, or of a command.
+/// Returns whether the word is part of a list, of a sentence with several clauses, or of a command.
 fn is_syntax(word: &str) -> bool {
     let is_long = word.len() > 1;
     word.ends_with([',', ':', ';']) || is_long && word.starts_with(['$', '%', '-'])
 }
 
-/// Whether one of the words is typical of English labels and messages about passwords.
+/// Returns whether one of the words is typical of English labels and messages about passwords.
 fn is_message(words: &[&str]) -> bool {
     words.iter().any(|word| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -60,7 +60,7 @@ fn is_message(words: &[&str]) -> bool {
     })
 }
 
-/// Whether the word looks like no part of a passphrase: a word, a number, a measure, a technical term.
+/// Returns whether the word does not look like part of a passphrase: a word, a number, a measure, a technical term.
 pub(super) fn is_ordinary(word: &str) -> bool {
     word_kind(word) == WordKind::Ordinary
 }
@@ -83,7 +83,7 @@ fn word_kind(word: &str) -> WordKind {
     parts.map(part_kind).max().unwrap_or(WordKind::Ordinary)
 }
 
-/// The kind of a run of ASCII letters and digits.
+/// Returns the kind of a run of ASCII letters and digits.
 fn part_kind(part: &str) -> WordKind {
     let lower = part.to_ascii_lowercase();
     if RULES.technical_words.iter().any(|word| lower.starts_with(word.as_str())) {

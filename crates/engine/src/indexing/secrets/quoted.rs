@@ -6,7 +6,7 @@ use super::assigned::{NameInText, space_count};
 use super::file_format::FileFormat;
 use super::values::VALUE_BYTES_MAX;
 
-/// Strings with other delimiters than quotes: of Ruby, Perl, Elixir and Lua.
+/// Strings with delimiters other than quotes: of Ruby, Perl, Elixir and Lua.
 const DELIMITED: [(&str, &str); 14] = [
     ("%q(", ")"),
     ("%q[", "]"),
@@ -26,7 +26,7 @@ const DELIMITED: [(&str, &str); 14] = [
 /// Most letters and signs before a quote: `u8R"`, `r##"`.
 const PREFIX_BYTES_MAX: usize = 4;
 
-/// The content of the quotes at `at`, after an optional prefix: `b"…"`, `Some("…")`, `[]byte("…")`, `\"…\"`, `%q(…)`.
+/// Returns the content of the quotes at `at`, after an optional prefix: `b"…"`, `Some("…")`, `[]byte("…")`, `\"…\"`, `%q(…)`.
 pub(super) fn content(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
     let bytes = name.text.as_bytes();
     let at = after_calls(name, at);
@@ -56,7 +56,7 @@ pub(super) fn content(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> 
     {
         return until(name.text, at + 1, &[quote, quote]).or(Some(at..at));
     }
-    // A quote that is written twice is one of the string, or two strings stand side by side; unless no other one ends the string.
+    // A doubled quote is part of the string, or separates two adjacent strings; unless no other quote ends the string.
     let (mut end, mut first) = (at, None);
     loop {
         match bytes.get(end) {
@@ -84,7 +84,7 @@ pub(super) fn content(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> 
     Some(trimmed(name.text, at..end))
 }
 
-/// Where the first argument of calls begins, and what white space is before it: `Some("…")`, `[]byte("…")`, `={"…"}`.
+/// Returns the start of the first argument of calls, after the white space before it: `Some("…")`, `[]byte("…")`, `={"…"}`.
 fn after_calls(name: &NameInText<'_>, at: usize) -> usize {
     const POWERSHELL_CALL: &[u8] = b"ConvertTo-SecureString ";
     let bytes = name.text.as_bytes();
@@ -111,12 +111,12 @@ fn after_calls(name: &NameInText<'_>, at: usize) -> usize {
     at + if bytes[at..].starts_with(POWERSHELL_CALL) { POWERSHELL_CALL.len() } else { 0 }
 }
 
-/// Whether the word before a bracket makes it the beginning of a string: `q(…)`.
+/// Returns whether the word before a bracket makes it the beginning of a string: `q(…)`.
 fn is_delimiter(word: &[u8]) -> bool {
     matches!(word.trim_ascii(), b"q" | b"qq")
 }
 
-/// The length of what belongs to a string before its quote: `b"…"`, `r#"…"#`, `u8R"…"`, `:"…"`.
+/// Returns the length of the part of a string before its quote: `b"…"`, `r#"…"#`, `u8R"…"`, `:"…"`.
 fn prefix_length(bytes: &[u8], format: FileFormat) -> usize {
     let is_code = format == FileFormat::Code;
     let is_in_prefix = |byte: &&u8| match byte {
@@ -128,7 +128,7 @@ fn prefix_length(bytes: &[u8], format: FileFormat) -> usize {
     bytes.iter().take(most).take_while(is_in_prefix).count()
 }
 
-/// The content that begins at `at` and ends with `close` in the same line.
+/// Returns the content that begins at `at` and ends with `close` in the same line.
 fn until(text: &str, at: usize, close: &[u8]) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let line =
@@ -137,7 +137,7 @@ fn until(text: &str, at: usize, close: &[u8]) -> Option<Range<usize>> {
     Some(trimmed(text, at..at + length))
 }
 
-/// The end of the quotes around the content that was found from `at` on.
+/// Returns the end of the quotes around the content that was found from `at` on.
 pub(super) fn end(text: &str, at: usize, content: &Range<usize>) -> usize {
     let bytes = text.as_bytes();
     let is_opening = |byte: &&u8| matches!(byte, b'"' | b'\'' | b'`' | b'(' | b'{' | b'[' | b'#' | b'\\');
@@ -147,7 +147,7 @@ pub(super) fn end(text: &str, at: usize, content: &Range<usize>) -> usize {
     content.end + bytes[content.end..].iter().take(opened).take_while(is_closing).count()
 }
 
-/// The range without surrounding spaces.
+/// Returns the range without surrounding spaces.
 pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let Some(value) = text.get(range.clone()) else { return range };
     let start = range.start + (value.len() - value.trim_start().len());

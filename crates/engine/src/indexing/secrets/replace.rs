@@ -1,8 +1,8 @@
-//! Replaces secrets so that every token of the text stays a token of its kind: delimiters, escapes, brackets and line breaks
-//! are kept, so that the syntax of a file survives.
+//! Replaces secrets so that every token of the text stays a token of its kind: delimiters, escapes, brackets and line breaks are kept, so
+//! that the syntax of a file survives.
 //!
-//! Within a string or a comment a secret reads `[REDACTED:kind]`. Where the text is code, or may be, it reads `REDACTED_kind`, which is
-//! a word in every language.
+//! Within a string or a comment a secret reads `[REDACTED:kind]`. In text that is code, or may be, it reads `REDACTED_kind`, which is a
+//! word in every language.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const SPACES_MAX: usize = 64;
 /// Longest tag, in bytes.
 const TAG_BYTES_MAX: usize = 400;
 
-/// Whether a text contains what a secret was replaced by.
+/// Returns whether a text contains the replacement of a secret.
 pub(super) fn is_redacted(text: &str) -> bool {
     ["[REDACTED", "REDACTED_", "redacted_"].iter().any(|mark| text.contains(mark))
 }
@@ -57,7 +57,7 @@ pub(super) fn replaced(text: &str, spans: &[Span], syntax: Option<&'static Synta
     (out, count)
 }
 
-/// What a part of a secret is replaced by.
+/// The replacement of a part of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     /// `[REDACTED:kind]`
@@ -77,7 +77,7 @@ struct Edits<'t> {
 }
 
 impl Edits<'_> {
-    /// Whether nothing says yet which kind of secret was here.
+    /// Returns whether the kind of this secret has not been written yet.
     fn is_first(&self) -> bool {
         self.edits.is_empty()
     }
@@ -148,7 +148,7 @@ impl Edits<'_> {
         self.push(word, mark);
     }
 
-    /// The part of a run that is a word rather than operators and spaces around it; empty without a letter or digit.
+    /// Returns the part of a run that is a word rather than operators and spaces around it; empty without a letter or digit.
     fn word(&self, run: Range<usize>, code: Code) -> Range<usize> {
         let is_edge = |c: char| match code {
             Code::Expressions => !c.is_alphanumeric() && c != '_',
@@ -162,7 +162,7 @@ impl Edits<'_> {
     }
 }
 
-/// Whether a character may delimit a token.
+/// Returns whether a character may delimit a token.
 fn is_delimiter(c: char, code: Code) -> bool {
     match code {
         Code::Prose => matches!(c, '<' | '>' | '"' | '\'' | '`' | '\n' | '\r'),
@@ -211,7 +211,7 @@ impl Tokens<'_> {
             let piece = self.pieces.get(next);
             let start = piece.map_or(span.range.end, |piece| piece.range.start.min(span.range.end));
             if at < start {
-                // What follows the end of the string or text is not part of the secret, except within a private key.
+                // Text after the end of the string or text is not part of the secret, except within a private key.
                 let end = if is_key { start } else { self.end_of_text(at..start) };
                 if !begins_in_string {
                     edits.words(at..end, self.syntax.code, 1);
@@ -231,7 +231,7 @@ impl Tokens<'_> {
             }
             (at, next) = (piece.range.end, next + 1);
             if begins_in_string && piece.complete && !is_key {
-                // What looks like a quote amid the secret shows that the string was misread.
+                // An apparent quote inside the secret shows that the string was misread.
                 if !self.ends_value(at) {
                     edits.words(at..span.range.end.max(at), self.words_of_text(), 1);
                 }
@@ -240,7 +240,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Whether a value ends with the delimiter at `at`: it is no quote, or nothing follows that could be part of the value.
+    /// Returns whether a value ends with the delimiter at `at`: it is not a quote, or nothing follows that could be part of the value.
     fn ends_value(&self, at: usize) -> bool {
         let mut rest = self.text[at..].chars();
         let delimiter = rest.next().filter(|c| matches!(c, '"' | '\'' | '`'));
@@ -251,12 +251,12 @@ impl Tokens<'_> {
         after.is_none_or(|c| c.is_whitespace() || "),;}]>:.+\\'\"`|&#-*/".contains(c))
     }
 
-    /// How words are told apart where a string or comment may have been misread.
+    /// Returns how words are distinguished in a string or comment that may have been misread.
     fn words_of_text(&self) -> Code {
         if self.syntax.code == Code::Prose { Code::Prose } else { Code::Words }
     }
 
-    /// Where the text for people ends that a range begins with: at the next tag, unless the text is quoted.
+    /// Returns the end of the text for people with which a range begins: at the next tag, unless the text is quoted.
     fn end_of_text(&self, range: Range<usize>) -> usize {
         let is_quoted = self.text[..range.start].ends_with(['"', '\'', '`', '[']);
         if self.syntax.code != Code::Prose || is_quoted {
@@ -266,7 +266,7 @@ impl Tokens<'_> {
         tags.find(|at| is_tag(&self.text[*at..])).unwrap_or(range.end)
     }
 
-    /// The parts of a range of a comment between the delimiters of comments inside it; of other pieces the whole range.
+    /// Returns the parts of a range of a comment between the delimiters of comments inside it; of other pieces the whole range.
     fn parts_of_comment(&self, piece: &Piece, range: Range<usize>) -> Vec<Range<usize>> {
         if piece.kind != PieceKind::Comment || !self.syntax.has(Extra::NestedComments) {
             return vec![range];
@@ -331,7 +331,7 @@ impl Tokens<'_> {
         edits.lines(part, mark, &keep);
     }
 
-    /// The part, so that it cuts no escape in half. Line breaks at its end are kept.
+    /// Trims the part so that it does not cut an escape in half. Line breaks at its end are kept.
     fn whole_characters(&self, piece: &Piece, part: Range<usize>, from: usize) -> Range<usize> {
         let Range { mut start, mut end } = part;
         if let Some(quote) = piece.doubled
@@ -359,7 +359,7 @@ impl Tokens<'_> {
     }
 }
 
-/// Whether a text begins with a tag.
+/// Returns whether a text begins with a tag.
 fn is_tag(text: &str) -> bool {
     let name = text.trim_start_matches('<').trim_start_matches('/');
     let end = text.bytes().take(TAG_BYTES_MAX).skip(1).position(|byte| matches!(byte, b'<' | b'>' | b'\n'));
@@ -367,12 +367,12 @@ fn is_tag(text: &str) -> bool {
         && end.is_some_and(|end| text.as_bytes()[end + 1] == b'>')
 }
 
-/// Whether the character at `at` is escaped by a backslash.
+/// Returns whether the character at `at` is escaped by a backslash.
 fn is_escaped(text: &str, at: usize) -> bool {
     text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// The escape that begins before `at` and ends after it.
+/// Returns the escape that begins before `at` and ends after it.
 fn escape_over(text: &str, at: usize) -> Option<Range<usize>> {
     const ESCAPE_BYTES_MAX: usize = 12;
     let bytes = text.as_bytes();
@@ -400,7 +400,7 @@ fn escape_over(text: &str, at: usize) -> Option<Range<usize>> {
     (escaped + length > at).then_some(escaped - 1..escaped + length)
 }
 
-/// The range without spaces around it; empty at its end if there is nothing else.
+/// Returns the range without spaces around it; empty at its end if there is nothing else.
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let content = text[range.clone()].trim_start();
     let start = range.end - content.len();

@@ -26,18 +26,18 @@ pub(super) struct TokenFormat {
     regex: OnceLock<Option<Regex>>,
     /// Maximum number of bytes of the token before the keyword.
     pub(super) bytes_before_keyword_max: usize,
-    /// Whether the token may follow a letter, a digit or `_`.
+    /// `true` if the token may follow a letter, a digit or `_`.
     pub(super) may_follow_word: bool,
-    /// Whether a letter, a digit or `_` may follow the token.
+    /// `true` if a letter, a digit or `_` may follow the token.
     pub(super) may_precede_word: bool,
     /// Minimum entropy in bits per byte.
     pub(super) entropy_min: f64,
-    /// Whether the token must contain a digit, or capitals and letter pairs that are rare in words.
+    /// `true` if the token must contain a digit, or capitals and letter pairs that are rare in words.
     pub(super) needs_digit: bool,
 }
 
 impl TokenFormat {
-    /// The compiled pattern; `None` if it is invalid, which the tests exclude.
+    /// Returns the compiled pattern; `None` if it is invalid, which the tests exclude.
     pub(super) fn regex(&self) -> Option<&Regex> {
         let compile = || {
             RegexBuilder::new(&format!(r"\A(?:{})", self.pattern)).size_limit(REGEX_BYTES_MAX).build().ok()

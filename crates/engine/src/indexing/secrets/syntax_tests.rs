@@ -10,8 +10,8 @@ use super::*;
 /// Places of secrets, in the format that the file describes.
 const PLACES: &str = include_str!("corpus/syntax.txt");
 
-/// Parts of a text with a secret: what precedes it, the secret, what follows it. Joined here, so that secret scanners of this
-/// repository find none.
+/// Returns the parts of a text with a secret: the text before it, the secret, the text after it. Joined here, so that secret scanners of
+/// this repository find none.
 fn secrets() -> Vec<(String, String)> {
     let token = ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let key = ["-----BEGIN RSA ", "PRIVATE KEY-----\\nMIIEabcdefghijklmnop\\n-----END RSA PRIVATE KEY-----"]
@@ -31,7 +31,7 @@ fn secrets() -> Vec<(String, String)> {
     ]
 }
 
-/// Words that are secrets.
+/// Returns words that are secrets.
 fn words() -> Vec<String> {
     [
         ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"],
@@ -46,7 +46,7 @@ fn errors(language: &Language, text: &str) -> usize {
     leaves(text, language, Duration::from_secs(30)).unwrap().errors
 }
 
-/// Redacts a text and describes what is wrong with the result.
+/// Redacts a text and describes the defects of the result.
 fn wrong(path: &str, text: &str, secrets: &[&str]) -> Option<String> {
     let language = languages::detect(path, text.as_bytes()).unwrap();
     let redacted = redact_file(path, text);

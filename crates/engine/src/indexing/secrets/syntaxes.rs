@@ -1,4 +1,4 @@
-//! How languages write strings and comments, as far as redaction needs it: one row for each language.
+//! The syntax of strings and comments in languages, as far as redaction needs it: one row for each language.
 
 use languages::Language;
 
@@ -6,16 +6,16 @@ use Code::{Expressions, Prose, Words};
 use Escape::{Backslash, Doubled, Never};
 use Extra::*;
 
-/// How a language writes strings, comments and what is between them.
+/// The syntax of a language's strings and comments, and of the text between them.
 #[derive(Debug)]
 pub(super) struct Syntax {
-    /// What the text outside of strings and comments consists of.
+    /// Kind of the text outside of strings and comments.
     pub(super) code: Code,
     /// Begin and end of comments, longer ones first; `"\n"` ends those that end with their line.
     pub(super) comments: &'static [(&'static str, &'static str)],
     /// Strings, longer openings first.
     pub(super) strings: &'static [Quote],
-    /// Strings whose ends depend on how they begin, and other peculiarities.
+    /// Strings whose ends depend on their beginnings, and other peculiarities.
     pub(super) extras: &'static [Extra],
 }
 
@@ -25,7 +25,7 @@ impl Syntax {
     }
 }
 
-/// What text outside of strings and comments consists of.
+/// Kind of the text outside of strings and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Code {
     /// Names, numbers and operators.
@@ -42,13 +42,13 @@ pub(super) struct Quote {
     pub(super) open: &'static str,
     pub(super) close: &'static str,
     pub(super) escape: Escape,
-    /// Whether it may continue on the next line.
+    /// `true` if it may continue on the next line.
     pub(super) lines: bool,
     /// Begin and end of code inside it.
     pub(super) hole: Option<(&'static str, &'static str)>,
 }
 
-/// How the end of a string is written inside it.
+/// The escaped form of a string's end inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Escape {
     Backslash,
@@ -56,7 +56,7 @@ pub(super) enum Escape {
     Never,
 }
 
-/// What a few languages have.
+/// Peculiarities of a few languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     /// `'a'` is a character; otherwise `'` begins nothing.
@@ -117,7 +117,7 @@ const SINGLE: Quote = quote("'", "'", Backslash);
 
 macro_rules! syntaxes {
     ($($($id:literal)|+ => $code:ident $comments:expr, [$($quote:expr),* $(,)?], [$($extra:expr),*];)*) => {
-        /// The syntax of a language; of a programming language without a row, that of most; `None` for documents and data.
+        /// Returns the syntax of a language; of a programming language without a row, that of most; `None` for documents and data.
         pub(super) fn of(language: &Language) -> Option<&'static Syntax> {
             match language.id {
                 $($($id)|+ => {

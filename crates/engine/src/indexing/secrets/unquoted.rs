@@ -1,4 +1,4 @@
-//! Finds unquoted values: where they are allowed, and where they end.
+//! Finds unquoted values: the places where they are allowed, and their ends.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::values::{VALUE_BYTES_MAX, ValueContext};
 /// Maximum distance between a name and the other parts of its connection string, in bytes.
 const CONNECTION_STRING_BYTES_MAX: usize = 300;
 
-/// What ends an unquoted value.
+/// The end of an unquoted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueEnd {
     /// A space, a quote, a closing bracket, a comma or a shell operator.
@@ -27,7 +27,7 @@ enum ValueEnd {
     Flow,
 }
 
-/// The range and context of the value; `None` if an unquoted value is not allowed there.
+/// Returns the range and context of the value; `None` if an unquoted value is not allowed there.
 pub(super) fn value(
     name: &NameInText<'_>,
     operator: Operator,
@@ -139,7 +139,7 @@ fn after_spaces(name: &NameInText<'_>, at: usize) -> Option<(ValueEnd, ValueCont
     }
 }
 
-/// Whether the name is the variable of a command that sets it: `setenv NAME value`, `set -gx NAME value` of fish, `SetEnv` of
+/// Returns whether the name is the variable of a command that sets it: `setenv NAME value`, `set -gx NAME value` of fish, `SetEnv` of
 /// Apache.
 pub(super) fn follows_setter(name: &NameInText<'_>) -> bool {
     const BEFORE_COMMAND: [&str; 9] = ["then", "do", "else", "begin", "and", "or", "sudo", "RUN", "run:"];
@@ -171,7 +171,7 @@ pub(super) fn follows_setter(name: &NameInText<'_>) -> bool {
         })
 }
 
-/// Start of a YAML value after its anchor and its standard tag: `&name`, `!!str`.
+/// Returns the start of a YAML value after its anchor and its standard tag: `&name`, `!!str`.
 pub(super) fn after_node_properties(name: &NameInText<'_>, at: usize) -> usize {
     const PROPERTIES_MAX: usize = 2;
     const PROPERTY_BYTES_MAX: usize = 60;
@@ -197,7 +197,7 @@ pub(super) fn after_node_properties(name: &NameInText<'_>, at: usize) -> usize {
     at
 }
 
-/// The content of a block scalar of one line: `password: |-`, and the value on the next line.
+/// Returns the content of a block scalar of one line: `password: |-`, and the value on the next line.
 fn block_line(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
     let text = name.text;
     if !matches!(name.format, FileFormat::Yaml | FileFormat::Shell)
@@ -217,7 +217,7 @@ fn block_line(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
     (is_header && is_alone).then(|| start..start + line.trim().len())
 }
 
-/// Whether the name begins its line, apart from keywords such as `export` and comment markers.
+/// Returns whether the name begins its line, apart from keywords such as `export` and comment markers.
 fn begins_line(before: &str) -> bool {
     let before = before.trim();
     before.is_empty()
@@ -229,7 +229,7 @@ fn begins_line(before: &str) -> bool {
         .contains(&before)
 }
 
-/// Whether the name is in a mapping in braces, which is not a template.
+/// Returns whether the name is in a mapping in braces, which is not a template.
 fn is_in_flow_mapping(before: &str) -> bool {
     before.rfind('{').is_some_and(|brace| {
         let is_template =
@@ -238,12 +238,12 @@ fn is_in_flow_mapping(before: &str) -> bool {
     })
 }
 
-/// Whether only a comment marker precedes the name.
+/// Returns whether only a comment marker precedes the name.
 fn is_comment(before: &str) -> bool {
     ["#", "//", "///", "*", "--", ";", "/*", "%", "<!--"].contains(&before.trim())
 }
 
-/// Whether the name belongs to a connection string: `Server=db;User Id=app;Password=…`.
+/// Returns whether the name belongs to a connection string: `Server=db;User Id=app;Password=…`.
 fn is_connection_string(name: &NameInText<'_>) -> bool {
     const OTHER_PARTS: [&str; 16] = [
         "server=", "data source=", "datasource=", "user id=", "uid=", "host=", "hostname=", "database=",
@@ -265,7 +265,7 @@ fn is_connection_string(name: &NameInText<'_>) -> bool {
     OTHER_PARTS.iter().any(|part| before.contains(part) || after.contains(part))
 }
 
-/// Whether the name belongs to a libpq connection string: `host=db user=app password=… dbname=app`.
+/// Returns whether the name belongs to a libpq connection string: `host=db user=app password=… dbname=app`.
 fn is_libpq_string(name: &NameInText<'_>, before: &str) -> bool {
     let end = name.text.floor_char_boundary((name.end + CONNECTION_STRING_BYTES_MAX).min(name.text.len()));
     let after = name.text[name.end..end].split('\n').next().unwrap_or_default();
@@ -273,7 +273,7 @@ fn is_libpq_string(name: &NameInText<'_>, before: &str) -> bool {
     has("host=") && (has("user=") || has("dbname="))
 }
 
-/// The range of the value that begins at `at`.
+/// Returns the range of the value that begins at `at`.
 fn value_range(text: &str, at: usize, value_end: ValueEnd) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let is_end = |byte: u8| match value_end {

@@ -19,7 +19,7 @@ const STORE_SCHEMES: [&str; 52] = [
     "sqlalchemy", "valkey", "libsql", "timescaledb",
 ];
 
-/// The range of the password in the URL whose `://` is at `at`.
+/// Returns the range of the password in the URL whose `://` is at `at`.
 pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let start = at + 3;
@@ -60,7 +60,7 @@ pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Rang
     is_secret.then_some(secret)
 }
 
-/// Whether the scheme that ends here is that of a database, with or without a driver: `postgresql+asyncpg`, `jdbc:mysql`.
+/// Returns whether the scheme that ends here is that of a database, with or without a driver: `postgresql+asyncpg`, `jdbc:mysql`.
 fn is_store_scheme(before: &[u8]) -> bool {
     let start = before
         .iter()

@@ -1,11 +1,10 @@
-//! Decides whether a value is a secret rather than a placeholder, reference or word, more or less strictly by its
-//! context.
+//! Decides whether a value is a secret rather than a placeholder, reference or word, more or less strictly by its context.
 
 use super::names::SecretClass;
 use super::phrases;
 use super::rules::RULES;
 
-/// Where a value was found, which decides how strictly it is checked; the strictest first.
+/// The context of a value, which decides how strictly it is checked; the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueContext {
     /// Source code and prose: the value must look random.
@@ -19,7 +18,7 @@ pub(super) enum ValueContext {
 /// Longest secret, in bytes.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 
-/// Whether `value` is a secret, given the class of its name.
+/// Returns whether `value` is a secret, given the class of its name.
 pub(super) fn is_secret(value: &str, class: SecretClass, context: ValueContext) -> bool {
     if class == SecretClass::Password && phrases::is_passphrase(value, context) {
         return true;
@@ -39,7 +38,7 @@ pub(super) fn is_secret(value: &str, class: SecretClass, context: ValueContext) 
     }
 }
 
-/// Whether the password part of a URL is a secret. `is_store`: the scheme is that of a database or broker.
+/// Returns whether the password part of a URL is a secret. `is_store`: the scheme is that of a database or broker.
 pub(super) fn is_url_password(value: &str, is_store: bool, context: ValueContext) -> bool {
     if !is_literal(value) || value.contains('{') {
         return false;
@@ -51,7 +50,7 @@ pub(super) fn is_url_password(value: &str, is_store: bool, context: ValueContext
     }
 }
 
-/// Whether `value` is a `Basic` credential: base64 of `user:password`.
+/// Returns whether `value` is a `Basic` credential: base64 of `user:password`.
 pub(super) fn is_basic(value: &str) -> bool {
     let value = value.trim_end_matches('=');
     if !(8..=400).contains(&value.len()) {
@@ -85,7 +84,7 @@ fn decode_base64(value: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether a value is a literal: not a placeholder, reference, expression, path or sequence.
+/// Returns whether a value is a literal: not a placeholder, reference, expression, path or sequence.
 pub(super) fn is_literal(value: &str) -> bool {
     !(is_stand_in(value)
         || value.contains(char::is_whitespace)
@@ -94,7 +93,7 @@ pub(super) fn is_literal(value: &str) -> bool {
         || is_monotonous(value))
 }
 
-/// Whether a value is empty, or a placeholder, reference, format string or path.
+/// Returns whether a value is empty, or a placeholder, reference, format string or path.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let bytes = value.as_bytes();
     let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return true };
@@ -126,7 +125,7 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         || is_placeholder(value)
 }
 
-/// Whether the value contains a placeholder word. A short word in mixed case, such as `xXxx`, does not count, because a random
+/// Returns whether the value contains a placeholder word. A short word in mixed case, such as `xXxx`, does not count, because a random
 /// value can contain it by chance.
 fn is_placeholder(value: &str) -> bool {
     RULES.placeholders.find_iter(value).any(|found| {
@@ -138,7 +137,7 @@ fn is_placeholder(value: &str) -> bool {
     })
 }
 
-/// Whether the value is an identifier, with or without an index: `argv[1]`.
+/// Returns whether the value is an identifier, with or without an index: `argv[1]`.
 fn is_name_or_item(value: &str) -> bool {
     let name = value.strip_suffix(']').and_then(|item| item.split_once('[')).map_or(value, |(name, _)| name);
     is_identifier(name)
@@ -150,7 +149,7 @@ fn is_identifier(value: &str) -> bool {
         && (residue(value) < 8 || value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
 }
 
-/// Whether the value is a file name: `server.pem`, `keys/prod.json`.
+/// Returns whether the value is a file name: `server.pem`, `keys/prod.json`.
 fn is_file_name(value: &str) -> bool {
     const EXTENSIONS: [&str; 22] = [
         ".pem", ".key", ".json", ".yaml", ".yml", ".txt", ".crt", ".cer", ".p12", ".jks", ".php", ".html",
@@ -159,7 +158,7 @@ fn is_file_name(value: &str) -> bool {
     EXTENSIONS.iter().any(|extension| value.ends_with(extension)) && residue(value) < 12
 }
 
-/// Whether the value repeats a few characters or consists mostly of runs such as `abcdef` and `12345678`.
+/// Returns whether the value repeats a few characters or consists mostly of runs such as `abcdef` and `12345678`.
 fn is_monotonous(value: &str) -> bool {
     let bytes = value.as_bytes();
     let steps = bytes.windows(2).filter(|pair| {
@@ -169,7 +168,7 @@ fn is_monotonous(value: &str) -> bool {
     2 * steps.count() > bytes.len() || entropy(value) < 1.5
 }
 
-/// Whether the value is a reference: `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
+/// Returns whether the value is a reference: `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
 fn is_reference(value: &str) -> bool {
     let is_dotted = value.contains('.')
         && value.split('.').all(|part| {
@@ -185,7 +184,7 @@ fn is_reference(value: &str) -> bool {
         || value.contains("=>")
 }
 
-/// Whether the value can be a password chosen by a person. `may_be_words`: even if it consists of words.
+/// Returns whether the value can be a password chosen by a person. `may_be_words`: even if it consists of words.
 fn is_password(value: &str, may_be_words: bool) -> bool {
     let length = value.chars().count();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -208,7 +207,7 @@ fn is_password(value: &str, may_be_words: bool) -> bool {
         || length >= 12 && letters == length && !is_words(value)
 }
 
-/// Whether the value is a version or a timestamp: `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
+/// Returns whether the value is a version or a timestamp: `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
 pub(super) fn is_version(value: &str) -> bool {
     let value = value.trim_start_matches(['v', 'V', '^', '~', '>', '=']);
     let parts = value.split(['.', '-', ':', '/']).count();
@@ -219,7 +218,7 @@ pub(super) fn is_version(value: &str) -> bool {
         && value.len() <= 24
 }
 
-/// Whether the value is a machine-generated token.
+/// Returns whether the value is a machine-generated token.
 fn is_token(value: &str) -> bool {
     let length = value.len();
     let has = |test: fn(&u8) -> bool| value.bytes().any(|byte| test(&byte));
@@ -236,7 +235,7 @@ fn is_token(value: &str) -> bool {
         && (has_digit || length >= 12 && residue * 10 >= length * 8 && !is_words(value))
 }
 
-/// Whether the value of a name of [`SecretClass::Key`] is a secret key.
+/// Returns whether the value of a name of [`SecretClass::Key`] is a secret key.
 fn is_key(value: &str, context: ValueContext) -> bool {
     let has = |test: fn(u8) -> bool| value.bytes().any(test);
     let is_hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -257,7 +256,7 @@ fn is_key(value: &str, context: ValueContext) -> bool {
             || (is_hex && context == ValueContext::EnvFile && value.len() >= 32))
 }
 
-/// Whether a token contains a digit, as nearly all do, or capitals and letter pairs that are rare in words.
+/// Returns whether a token contains a digit, as nearly all do, or capitals and letter pairs that are rare in words.
 pub(super) fn has_digit_or_rare_pairs(token: &str) -> bool {
     token.bytes().any(|byte| byte.is_ascii_digit())
         || token.bytes().any(|byte| byte.is_ascii_uppercase())
@@ -265,7 +264,7 @@ pub(super) fn has_digit_or_rare_pairs(token: &str) -> bool {
             && !is_words(token)
 }
 
-/// Whether a value is random rather than a word or an expression.
+/// Returns whether a value is random rather than a word or an expression.
 fn looks_random(value: &str) -> bool {
     let has = |test: fn(char) -> bool| value.chars().any(test);
     let character_kinds = [
@@ -284,8 +283,7 @@ fn looks_random(value: &str) -> bool {
     is_varied && entropy(value) >= 2.8 && !is_version(value)
 }
 
-/// Number of characters that belong neither to words nor to separators: four in `my_token_2023`, nearly all in a random
-/// value.
+/// Counts the characters that belong neither to words nor to separators: four in `my_token_2023`, nearly all in a random value.
 pub(super) fn residue(value: &str) -> usize {
     let bytes = value.as_bytes();
     let mut rest = 0;
@@ -327,13 +325,13 @@ pub(super) fn residue(value: &str) -> usize {
     rest
 }
 
-/// Whether most letter pairs are common in words.
+/// Returns whether most letter pairs are common in words.
 fn is_words(value: &str) -> bool {
     let (pairs, common) = count_pairs(value.as_bytes());
     common * 20 >= pairs * 11
 }
 
-/// Number of letter pairs, and number of those that are common in words.
+/// Returns the number of letter pairs, and the number of those that are common in words.
 fn count_pairs(bytes: &[u8]) -> (usize, usize) {
     let mut all = 0;
     let mut common = 0;
@@ -348,7 +346,7 @@ fn count_pairs(bytes: &[u8]) -> (usize, usize) {
     (all, common)
 }
 
-/// Shannon entropy in bits per byte.
+/// Returns the Shannon entropy in bits per byte.
 pub(super) fn entropy(value: &str) -> f64 {
     let mut counts = [0u32; 256];
     value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);

@@ -1,4 +1,4 @@
-//! What the walk finds, passes over and refuses.
+//! Tests of the walk: which files it finds, skips and refuses.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -91,7 +91,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn what_git_tracks_is_not_ignored() {
+fn tracked_files_are_not_ignored() {
     let root = tree(&[
         (".gitignore", "*.log\nbuild/\n/generated\n"),
         (IGNORE_FILE, "build/private/\n"),
@@ -148,7 +148,7 @@ fn a_submodule_that_is_not_checked_out_is_left_out() {
 }
 
 #[test]
-fn where_a_walk_stopped_is_left_out() {
+fn entries_after_the_limit_are_skipped_as_not_reached() {
     let root = tree(&[("a/1.rs", ""), ("a/2.rs", ""), ("b/3.rs", "")]);
     let limits = WalkLimits { files_max: 1, ..LIMITS };
     let walk = walk(root.path(), &FileTree::Directory, &AllowedRoots::any(), &limits, &|| false).unwrap();
@@ -390,7 +390,7 @@ fn an_unreadable_directory_makes_the_walk_incomplete() {
     assert_eq!(root_fault.code, ErrorCode::Forbidden);
 }
 
-/// A work tree within another one has the same files once more; a submodule has files of its own.
+/// A work tree within another one duplicates its files; a submodule has files of its own.
 #[test]
 fn linked_work_trees_are_left_out_and_submodules_are_not() {
     let root = tree(&[

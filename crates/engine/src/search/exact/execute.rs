@@ -200,11 +200,11 @@ fn explain(
     }
 }
 
-/// Texts that are read to count the lines beyond the page. Of a pattern whose parts occur together often, but seldom in one line,
-/// a project of a million chunks has more.
+/// Texts that are read to count the lines beyond the page. A pattern whose parts often occur together, but seldom in one line, has more
+/// candidates than that in a project of a million chunks.
 const COUNTED_TEXTS_MAX: usize = 20_000;
 
-/// The lines found so far: those of the page are kept, further ones are counted as long as that takes little.
+/// The lines found so far: those of the page are kept, further ones are counted as long as that is cheap.
 struct Found {
     offset: usize,
     top: usize,
@@ -212,7 +212,7 @@ struct Found {
     lines_max: usize,
     /// Number of texts read.
     texts: usize,
-    /// Whether there are more.
+    /// `true` if there are more lines.
     is_cut: bool,
     total: usize,
     total_files: usize,
@@ -220,7 +220,7 @@ struct Found {
     kept: Vec<(i64, MatchedLine)>,
     /// Numbers of counted lines by chunk, in order.
     by_chunk: Vec<(i64, i64)>,
-    /// Whether the answer has facets, and the texts of the kept lines.
+    /// `true` if the answer has facets, and the texts of the kept lines.
     is_for_page: bool,
     sources: Sources,
 }
@@ -228,7 +228,7 @@ struct Found {
 impl Found {
     fn new(request: &SearchRequest, settings: &config::Search) -> Self {
         let (offset, top) = (request.offset, request.top);
-        // One line more than the page, which tells whether there is a next page.
+        // One line more than the page, which shows whether there is a next page.
         let lines_max = settings.exact_counted_max.max(offset + top + 1).min(settings.exact_matches_max);
         Self {
             offset,
@@ -296,7 +296,7 @@ impl Found {
         }
     }
 
-    /// The kept lines by file, with the lines around them.
+    /// Returns the kept lines by file, with the lines around them.
     async fn page(
         &mut self,
         reads: &mut Reads,
@@ -333,7 +333,7 @@ impl Found {
     }
 }
 
-/// Adds up to `count` lines before and after each line, from whatever chunks of the file have them.
+/// Adds up to `count` lines before and after each line, from the chunks of the file that contain them.
 async fn in_context(
     reads: &mut Reads,
     file_id: i64,
@@ -351,7 +351,7 @@ async fn in_context(
     let is_near = |at: usize, span: &ChunkSpan, line: &MatchedLine| {
         let last = end_of(line).saturating_add(count);
         let begins_before = number(span.start_line) <= last
-            // The chunk after them tells that the file goes on.
+            // The following chunk shows that the file goes on.
             || at.checked_sub(1).is_some_and(|before| number(spans[before].end_line) < last && number(spans[before].start_line) <= last);
         begins_before && number(span.end_line) >= line.line.saturating_sub(count)
     };

@@ -15,7 +15,7 @@ const BEFORE_CHARS: usize = 80;
 pub struct MatchedLine {
     /// Number of the line, 1-based; of the first one, if the match spans several.
     pub line: u32,
-    /// Where the first match in it begins: a character, 1-based.
+    /// Column at which the first match in it begins, in characters, 1-based.
     pub column: u32,
     /// Length of that match in characters.
     pub length: u32,
@@ -32,7 +32,7 @@ pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan
     let mut lines = Vec::new();
     // The position up to which line ends were counted, and their number.
     let (mut counted_to, mut number) = (0, start_line);
-    // Texts are compared in composed form; what is shown, and where it is, is as written.
+    // Texts are compared in composed form; the text and columns that are shown are those of the original.
     let compared = Mapped::new(text);
     let mut at = 0;
     while at <= compared.text.len() && !scan.stop.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan
     lines
 }
 
-/// The part of a line that is shown, and the column at which it begins, if it is not the first. `column` is 0-based.
+/// Returns the part of a line that is shown, and the column at which it begins, if it is not the first. `column` is 0-based.
 fn cut(line: &str, column: u32) -> (String, Option<u32>) {
     if line.len() <= SHOWN_CHARS_MAX {
         return (line.to_owned(), None);

@@ -61,12 +61,12 @@ impl<'a> Matcher<'a> {
         Self { pattern, clock, deadline, scan: StopOnDrop(Arc::default()) }
     }
 
-    /// Whether the time is over.
+    /// Returns whether the time is over.
     pub(super) fn is_over(&self) -> bool {
         self.clock.instant() >= self.deadline
     }
 
-    /// Number of lines that were passed over, because they are too long for the pattern.
+    /// Returns the number of lines that were skipped because they are too long for the pattern.
     pub(super) fn too_long(&self) -> usize {
         self.scan.0.too_long.load(Ordering::Relaxed)
     }
@@ -179,12 +179,12 @@ fn sort(files: &mut [FilePlace]) {
     files.sort_unstable_by(|a, b| (a.repository_id, &a.path, a.id).cmp(&(b.repository_id, &b.path, b.id)));
 }
 
-/// The position of each file.
+/// Returns the position of each file.
 fn ranks(files: &[FilePlace]) -> HashMap<i64, usize> {
     files.iter().enumerate().map(|(rank, file)| (file.id, rank)).collect()
 }
 
-/// The ids of the first files that have about `chunks` chunks together; at least one, if there are any.
+/// Returns the ids of the first files that have about `chunks` chunks together; at least one, if there are any.
 fn files_page(files: &[FilePlace], chunks: usize) -> Vec<i64> {
     let mut sum = 0;
     let fits = |file: &&FilePlace| {

@@ -1,7 +1,7 @@
 //! Exact search: the lines that contain a literal text or match a regular expression, counted and in order.
 //!
-//! The index of trigrams gives candidates, whose texts are then matched here, in linear time. So an answer has every line of
-//! what is indexed, and says when it does not.
+//! The trigram index gives candidates, whose texts are then matched here, in linear time. So an answer has every matching line of the
+//! index, and says when it does not.
 
 mod content;
 mod execute;

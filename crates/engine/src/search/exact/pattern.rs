@@ -24,7 +24,7 @@ use store::GramQuery;
 const NEST_MAX: u32 = 50;
 /// Size limit of the compiled pattern in bytes. The time for a text grows with it, if the lazy automaton gives up.
 const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// Work that is done without a look at the clock, as positions of the pattern times bytes of the text: less than a second, unless the
+/// Work that is done without checking the clock, as positions of the pattern times bytes of the text: less than a second, unless the
 /// machine is very busy.
 const UNINTERRUPTED_WORK_MAX: u64 = 200_000_000;
 /// Bytes of the lazy automaton's cache.
@@ -33,7 +33,7 @@ const CACHE_BYTES: usize = 2 * 1024 * 1024;
 const UNLIKE_LINES: [&str; 4] = ["", "\u{e000}", "# \"'`/\\<>", "word Word_9 = (x + 1) * [2]; {"];
 const LONG_LINE_CHARS: usize = 2_000;
 
-/// What exact search looks for.
+/// Kind of the pattern of an exact search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExactQuery {
     /// The query is a regular expression.
@@ -46,17 +46,17 @@ pub enum ExactQuery {
 #[derive(Debug, Clone)]
 pub(in crate::search) struct Pattern {
     regex: Regex,
-    /// What the trigrams of a text with a match fulfil.
+    /// Condition on the trigrams of every text with a match.
     grams: GramQuery,
-    /// Whether a match may contain line ends.
+    /// `true` if a match may contain line ends.
     spans_lines: bool,
-    /// Whether blank lines match.
+    /// `true` if blank lines match.
     matches_blank: bool,
-    /// How many positions it has: repetitions count as often as they repeat. The time for a text grows with them.
+    /// Number of positions: repetitions count as often as they repeat. The time for a text grows with them.
     positions: u64,
 }
 
-/// A search in texts: whether it is to stop, and what it passed over.
+/// State of a search in texts: the signal to stop, and the number of skipped lines.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// Set from outside, to end it between two steps.
@@ -115,28 +115,28 @@ impl Pattern {
         Ok(Self { regex, grams, spans_lines, matches_blank, positions: positions(&hir) })
     }
 
-    /// What the trigrams of a text with a match fulfil.
+    /// Returns the condition on the trigrams of every text with a match.
     pub(in crate::search) fn grams(&self) -> &GramQuery {
         &self.grams
     }
 
-    /// Whether a match may contain line ends, so that it ends with its chunk.
+    /// Returns whether a match may contain line ends, so that it ends with its chunk.
     pub(in crate::search) fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
-    /// Whether blank lines match. Those between chunks are not stored.
+    /// Returns whether blank lines match. Those between chunks are not stored.
     pub(in crate::search) fn matches_blank(&self) -> bool {
         self.matches_blank
     }
 
-    /// Whether a text has a match; a line that takes long is passed over.
+    /// Returns whether a text has a match; a line that takes long is passed over.
     pub(in crate::search) fn is_in(&self, text: &str) -> bool {
         self.find_at(text, 0, &Scan::default()).is_some()
     }
 
-    /// The first match that begins at byte `from` or later, as its start and end. A text that takes long is matched line by line, so
-    /// that `scan` can stop it between two; a line that takes long by itself is passed over.
+    /// Returns the first match that begins at byte `from` or later, as its start and end. A text that takes long is matched line by line,
+    /// so that `scan` can stop it between two; a line that takes long by itself is passed over.
     pub(super) fn find_at(&self, text: &str, from: usize, scan: &Scan) -> Option<(usize, usize)> {
         let text = without_last_return(text);
         let find = |from: usize, to: usize| {
@@ -189,7 +189,7 @@ fn refused(text: &str, why: &str, hint: &str) -> Fault {
         .with_hint(hint)
 }
 
-/// What to do about a pattern that the parser refuses.
+/// Returns the hint for a pattern that the parser refuses.
 fn hint(report: &str) -> &'static str {
     if report.contains("look-around") {
         "Leave out look-around (`(?=`, `(?!`, `(?<=`, `(?<!`): patterns are matched in linear time. Search for the rest and filter with `-content:/…/`."
@@ -202,7 +202,7 @@ fn hint(report: &str) -> &'static str {
     }
 }
 
-/// Whether a class of the pattern has all characters, line ends included: `(?s).`, `[\s\S]`.
+/// Returns whether a class of the pattern has all characters, line ends included: `(?s).`, `[\s\S]`.
 fn has_all_characters(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(Class::Bytes(_)) => false,
@@ -215,8 +215,8 @@ fn has_all_characters(hir: &Hir) -> bool {
     }
 }
 
-/// Whether a line feed is written in the pattern, by itself or in a class that is not negated. In the parsed pattern a class such as
-/// `\s` has one as well, which nobody meant.
+/// Returns whether a line feed is written in the pattern, by itself or in a class that is not negated. In the parsed pattern, a class such
+/// as `\s` contains one as well, but not on purpose.
 fn writes_line_feed(ast: &Ast) -> bool {
     struct LineFeeds {
         negated: usize,
@@ -265,7 +265,7 @@ fn writes_line_feed(ast: &Ast) -> bool {
     ast::visit(ast, LineFeeds { negated: 0, found: false }).unwrap_or(false)
 }
 
-/// How many positions a pattern has: characters and classes, as often as they are repeated.
+/// Counts the positions of a pattern: characters and classes, as often as they are repeated.
 fn positions(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
@@ -282,8 +282,8 @@ fn positions(hir: &Hir) -> u64 {
     }
 }
 
-/// Removes groups, which nobody asks for, and, unless matches may span lines, line feeds and carriage returns from all
-/// classes; a literal `\r` finds the line ends of Windows.
+/// Removes capture groups, which are never read, and, unless matches may span lines, line feeds and carriage returns from all classes; a
+/// literal `\r` finds the line ends of Windows.
 fn within_lines(hir: Hir, spans_lines: bool) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),

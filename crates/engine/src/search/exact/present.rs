@@ -112,11 +112,11 @@ pub(in crate::search) struct FittedMatches {
     pub(in crate::search) matches: Matches,
     /// Lines shown.
     pub(in crate::search) shown: usize,
-    /// Lines of which the text was shortened, and lines left out.
+    /// Numbers of lines whose text was shortened, and of omitted lines.
     pub(in crate::search) omitted: (usize, usize),
 }
 
-/// The answer without lines, whose size is reserved.
+/// Returns the answer without lines, whose size is reserved.
 pub(in crate::search) fn frame(found: &LineMatches) -> Matches {
     let files = found.left_out.values().sum();
     let not_indexed = (files > 0).then(|| NotIndexed { files, reasons: found.left_out.clone() });

@@ -18,7 +18,7 @@ fn numbers(pattern: &str, text: &str) -> Vec<u32> {
     lines(&Pattern::regex(pattern, true).unwrap(), text).iter().map(|line| line.line).collect()
 }
 
-/// What a search line by line finds: number, column and length of the first match of each line.
+/// Searches line by line: returns number, column and length of the first match of each line.
 fn oracle(pattern: &str, exact_case: bool, text: &str) -> Vec<(u32, u32, u32)> {
     let regex = RegexBuilder::new(pattern).case_insensitive(!exact_case).build().unwrap();
     let count = |text: &str| u32::try_from(text.chars().count()).unwrap();
@@ -257,7 +257,7 @@ proptest! {
         let Ok(compiled) = Pattern::regex(&pattern, exact_case) else { return Ok(()) };
         // Classes that contain everything together are one class of all characters.
         prop_assume!(!compiled.spans_lines());
-        // Texts are compared in composed form; how places lead back to what is written has tests of its own.
+        // Texts are compared in composed form; the mapping of places back to the original has tests of its own.
         let (pattern, text) = (languages::nfc(&pattern), languages::nfc(&text));
         let text = text.strip_suffix('\r').unwrap_or(&text);
         let found: Vec<_> = lines(&compiled, text).iter().map(|line| (line.line, line.column, line.length)).collect();

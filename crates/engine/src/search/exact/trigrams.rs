@@ -1,8 +1,8 @@
-//! Derives from a pattern what the trigrams of every text with a match fulfil.
+//! Derives from a pattern the condition on the trigrams of every text with a match.
 //!
-//! A pattern becomes a sequence of steps. A step is a few possible texts (a byte of a literal, the members of a small class, an
-//! optional letter) or a gap. Every run of steps without a gap occurs in the text in one piece, so the first three bytes from
-//! each step on are a trigram of the text. Alternatives that are not a few texts give a disjunction.
+//! A pattern becomes a sequence of steps. A step is a few possible texts (a byte of a literal, the members of a small class, an optional
+//! letter) or a gap. Every run of steps without a gap occurs in the text in one piece, so the first three bytes from each step on are a
+//! trigram of the text. Alternatives that are not a few texts give a disjunction.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ enum Step {
     Gap,
 }
 
-/// A part of a pattern: its steps, and conditions on the text that do not depend on where the part stands.
+/// A part of a pattern: its steps, and conditions on the text that do not depend on the position of the part.
 #[derive(Debug, Default)]
 struct Part {
     steps: Vec<Step>,
@@ -83,7 +83,7 @@ impl Part {
         self.conditions.append(&mut next.conditions);
     }
 
-    /// The texts that the part matches, if they are few.
+    /// Returns the texts that the part matches, if they are few.
     fn texts(&self) -> Option<Vec<Text>> {
         let mut all = vec![Text::new()];
         for step in &self.steps {
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// Each of `starts` with each of `ends` behind it.
+/// Concatenates each of `starts` with each of `ends`.
 fn joined(starts: &[Text], ends: &[Text]) -> Vec<Text> {
     let all: BTreeSet<Text> = starts
         .iter()
@@ -123,7 +123,7 @@ fn class_step(class: &Class) -> Step {
     }
 }
 
-/// The members of a class in UTF-8 with ASCII letters in lower case; `None` if they are many.
+/// Returns the members of a class in UTF-8 with ASCII letters in lower case; `None` if they are many.
 fn members(class: &ClassUnicode) -> Option<BTreeSet<Text>> {
     let mut texts = BTreeSet::new();
     for range in class.ranges() {
@@ -180,7 +180,7 @@ fn alternation(branches: &[Hir]) -> Part {
     Part { steps: vec![step], conditions: if is_useful { vec![one_of] } else { Vec::new() } }
 }
 
-/// The number of lists of trigrams in a condition.
+/// Returns the number of lists of trigrams in a condition.
 fn conditions_in(query: &GramQuery) -> usize {
     match query {
         GramQuery::All(all) | GramQuery::Any(all) => all.iter().map(conditions_in).sum(),
@@ -188,7 +188,7 @@ fn conditions_in(query: &GramQuery) -> usize {
     }
 }
 
-/// The condition on the whole text in which a part matches.
+/// Returns the condition on the whole text in which a part matches.
 fn condition(part: Part) -> GramQuery {
     let (mut together, mut choices) = (BTreeSet::new(), BTreeSet::new());
     for at in 0..part.steps.len() {
@@ -216,7 +216,7 @@ fn condition(part: Part) -> GramQuery {
     if all.len() == 1 { all.remove(0) } else { GramQuery::All(all) }
 }
 
-/// The trigrams one of which stands where the steps begin; `None` if a gap comes too early or they are too many.
+/// Returns the alternative trigrams at the first step; `None` if a gap comes too early or there are too many.
 fn trigrams_at(steps: &[Step]) -> Option<Vec<Gram>> {
     let mut texts = vec![Text::new()];
     for step in steps {

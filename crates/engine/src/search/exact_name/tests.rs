@@ -92,7 +92,7 @@ fn a_name_keeps_its_marks_unless_a_sentence_has_them() {
 }
 
 #[test]
-fn a_definition_in_another_spelling_is_said() {
+fn a_definition_in_another_spelling_causes_a_warning() {
     let row = |language: &str, name: &str| DefinitionRow {
         name: name.to_owned(),
         language: Some(language.to_owned()),

@@ -59,7 +59,7 @@ pub(super) struct Lexer<'a> {
     fields: Fields<'a>,
     at: usize,
     brackets: Vec<Bracket>,
-    /// Whether a `-` that follows without a space is not a negation, as in `(a)-b`.
+    /// `true` if a `-` that follows without a space is not a negation, as in `(a)-b`.
     after_token: bool,
 }
 

@@ -21,7 +21,7 @@ const _: () = assert!(TYPED_WORDS_MAX <= DEPTH_MAX);
 pub struct ParsedQuery {
     /// The query.
     pub query: SearchQuery,
-    /// Whether the text counts as pasted, so that nothing in it is syntax.
+    /// `true` if the text counts as pasted, so that nothing in it is syntax.
     pub is_pasted: bool,
     /// The reason why the text is malformed and counts as plain words, as one sentence.
     pub malformed: Option<String>,
@@ -30,7 +30,7 @@ pub struct ParsedQuery {
 }
 
 impl ParsedQuery {
-    /// Whether filters in the text are filters, and not words.
+    /// Returns whether filters in the text are filters, and not words.
     #[must_use]
     pub fn has_syntax(&self) -> bool {
         !self.is_pasted && self.malformed.is_none()
@@ -276,7 +276,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A group ranks if all its clauses are plain words; one clause that filters makes all of them filter.
+/// Combines clauses to a group, which ranks if they are all plain words; one clause that filters makes all of them filter.
 fn group_of(clauses: Vec<Part>) -> Part {
     let plain: Option<Vec<&[String]>> = clauses.iter().map(Part::plain).collect();
     match plain {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_stands_alone() {
+    fn a_chunk_is_separate_from_words_and_filters() {
         check(&[("chunk:0012", "#12"), ("parse chunk:5 lang:go", "parse | lang<go> | #5")]);
     }
 

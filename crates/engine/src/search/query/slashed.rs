@@ -8,7 +8,7 @@ use crate::search::pattern::slashed_regex;
 pub struct SlashedQuery {
     /// The expression, without the slashes.
     pub regex: String,
-    /// Whether it ends with `/i`.
+    /// `true` if it ends with `/i`.
     pub ignores_case: bool,
     /// Fields with their values, each field once.
     pub filters: Vec<(&'static str, String)>,
@@ -32,7 +32,7 @@ pub(in crate::search) fn slashed(query: &str, fields: Fields<'_>) -> Option<Slas
     Some(SlashedQuery { regex: regex.replace("\\/", "/"), ignores_case, filters })
 }
 
-/// The filters of a text that has nothing else.
+/// Returns the filters of a text that has nothing else.
 fn only_filters(text: &str, fields: Fields<'_>) -> Option<Vec<(&'static str, String)>> {
     let filter = |token: Token| match token {
         Token::Field { name, value } if !value.is_empty() => Some((name, value)),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_stands_alone_or_beside_filters() {
+    fn an_expression_is_alone_or_beside_filters() {
         let expected = |regex: &str, ignores_case, filters: &[(&'static str, &str)]| SlashedQuery {
             regex: regex.to_owned(),
             ignores_case,

@@ -73,12 +73,12 @@ pub(super) fn dependabot_record(item: &Value) -> MappedItem {
     MappedItem { record: Record { vuln, package, repo, ..Record::default() }, claims, is_fixed }
 }
 
-/// What identifies an alert. Its number does so only in its repository, which only its address names.
+/// Returns the claims of an alert. Its number identifies it only within its repository, which only its address names.
 fn alert_claims(item: &Value, ghsa: Option<&str>, vuln: &Vuln, package: &Package) -> Claims {
     let number = text_at(item, &["alert.id", "alertId", "alert_id", "id", "number"]);
     let address = text_at(item, &["html_url", "htmlUrl", "url"]);
     let repository = text_at(item, &["repository.full_name", "repository.nameWithOwner"]);
-    // An alert of another repository is another one, whatever else is the same.
+    // An alert of another repository is another finding, whatever else is the same.
     let folder = address.as_deref().and_then(|address| Some(address.rsplit_once('/')?.0));
     let place = repository.as_deref().or(folder);
     let advisory = ghsa.or(vuln.vuln_id.as_deref());

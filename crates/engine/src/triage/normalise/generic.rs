@@ -78,7 +78,7 @@ fn generic_claims(item: &Value, record: &Record) -> Claims {
     let key = text_at(item, &["stableKey", "recordId"]);
     claims.add_global("key", &[key.as_deref()]);
     for (name, first) in [("vulnerability", &vuln.vuln_id), ("title", &vuln.title)] {
-        // What has another key is another finding, whatever else is the same.
+        // An item with another key is another finding, whatever else is the same.
         let first = first.clone().filter(|_| key.is_none());
         let parts = of(&first);
         claims.add(name, &parts.iter().map(Option::as_deref).collect::<Vec<_>>());

@@ -18,11 +18,11 @@ use super::source::FindingSource;
 /// Older programs identified an item without a key by the hash of this many of its first bytes.
 const HASHED_BYTES_MAX: usize = 16 * 1024;
 
-/// A record, and what identifies it.
+/// A record with its identity.
 pub(super) struct NormalisedItem {
     pub(super) key: ItemKey,
     pub(super) record: Record,
-    /// Whether the report says that it is fixed.
+    /// `true` if the report says that it is fixed.
     pub(super) is_fixed: bool,
 }
 
@@ -34,27 +34,27 @@ pub(super) struct MappedItem {
     pub(super) is_fixed: bool,
 }
 
-/// What is known about an item besides its content.
+/// The context of an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemContext<'a> {
     /// Format of the report.
     pub(super) source: FindingSource,
     /// Fields that apply to all items.
     pub(super) meta: &'a ParsedMeta,
-    /// Repository of items that name none.
+    /// Repository of items that do not name one.
     pub(super) repo: Option<&'a str>,
-    /// Whether to keep the original item in the record.
+    /// `true` if the original item is kept in the record.
     pub(super) keep_raw: bool,
     /// For a SARIF result: the run that reported it.
     pub(super) run: Option<&'a sarif_run::SarifRun>,
-    /// For an item of a scanner's own format: what is around it.
+    /// For an item of a scanner's own format: the object around it.
     pub(super) parent: Option<&'a ItemParent>,
 }
 
 /// Converts an item to a record.
 ///
 /// # Errors
-/// A clause that says what is wrong with the item.
+/// A clause that describes the defect of the item.
 pub(super) fn normalise_item(mut item: Value, context: ItemContext<'_>) -> Result<NormalisedItem, String> {
     if !item.is_object() {
         return Err("an item must be an object".to_owned());
@@ -98,7 +98,7 @@ fn map_item(item: &Value, context: ItemContext<'_>) -> MappedItem {
     }
 }
 
-/// Whether a record names neither a vulnerability nor an affected package or asset.
+/// Returns whether a record names neither a vulnerability nor an affected package or asset.
 fn is_empty_finding(record: &Record) -> bool {
     let vuln = &record.vuln;
     vuln.vuln_id.is_none()
@@ -127,7 +127,7 @@ fn complete_fields(record: &mut Record) {
     }
 }
 
-/// Whether a text is the id of a CVE.
+/// Returns whether a text is the id of a CVE.
 pub(super) fn is_cve(text: &str) -> bool {
     let mut parts = text.split('-');
     let digits = |part: Option<&str>| {
@@ -168,7 +168,7 @@ fn exposure(item: &Value, meta: &Value) -> Exposure {
     }
 }
 
-/// The score at one of `paths`: a number, or an object with `score`, a vector and a version.
+/// Returns the score at one of `paths`: a number, or an object with `score`, a vector and a version.
 fn cvss_at(item: &Value, paths: &[&str]) -> Option<Cvss> {
     paths.iter().find_map(|path| {
         let found = super::json_path::value_at(item, path)?;

@@ -24,7 +24,7 @@ pub(super) fn sarif_record(item: &Value, run: Option<&SarifRun>) -> MappedItem {
     let mut references = texts_at(item, &["hostedViewerUri"], &[], &[]);
     references.extend(texts_at(&rule, &["helpUri"], &[], &[]));
     let locations = result_locations(item, |file| run.uri(file).map(|uri| path_of_uri(&uri)));
-    // What older programs took for the path: the address with its escapes, and nothing for a file that is named by number.
+    // The path according to older programs: the address with its escapes, and nothing for a file that is named by number.
     let former =
         result_locations(item, |file| text_at(file, &["uri"]).map(|uri| without_scheme(&uri).to_owned()));
     let tool = run.tool.as_deref().unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn sarif_record(item: &Value, run: Option<&SarifRun>) -> MappedItem {
     MappedItem { record: Record { vuln, package, locations, meta, ..Record::default() }, claims, is_fixed }
 }
 
-/// The package that a message names in lines of its own, as scanners of packages write them.
+/// Returns the package that a message names in lines of its own, as scanners of packages write them.
 fn package_of_message(message: &str) -> Package {
     let line = |name: &str| {
         let value = message.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
@@ -65,7 +65,7 @@ fn package_of_message(message: &str) -> Package {
     Package { name: Some(name), installed_version, fixed_version, ..Package::default() }
 }
 
-/// The message of a result: its own text, or that of its rule with the arguments of the result.
+/// Returns the message of a result: its own text, or that of its rule with the arguments of the result.
 fn result_message(item: &Value, rule: &Value) -> Option<String> {
     if let Some(text) = text_at(item, &["message.text", "message.markdown"]) {
         return Some(text);
@@ -83,7 +83,7 @@ fn first_line(text: String) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The severity, from the score with the thresholds of GitHub code scanning if there is one, else from the level.
+/// Returns the severity, from the score with the thresholds of GitHub code scanning if there is one, otherwise from the level.
 fn result_severity(item: &Value, rule: &Value, score: Option<f64>) -> String {
     let level = || text_at(item, &["level"]).or_else(|| text_at(rule, &["defaultConfiguration.level"]));
     let word = match score {
@@ -103,7 +103,7 @@ fn result_severity(item: &Value, rule: &Value, score: Option<f64>) -> String {
     word.to_owned()
 }
 
-/// The weakness that a tag names: `CWE-79` for `external/cwe/cwe-079` and `CWE-79: …`.
+/// Returns the weakness that a tag names: `CWE-79` for `external/cwe/cwe-079` and `CWE-79: …`.
 fn cwe_of_tag(tag: &str) -> Option<String> {
     let lower = tag.to_lowercase();
     let number = &lower[lower.find("cwe-")? + 4..];
@@ -111,7 +111,7 @@ fn cwe_of_tag(tag: &str) -> Option<String> {
     digits.parse::<u32>().ok().map(|number| format!("CWE-{number}"))
 }
 
-/// The locations whose file has a path, which `path_of` reads from an `artifactLocation`.
+/// Returns the locations whose file has a path, which `path_of` reads from an `artifactLocation`.
 fn result_locations(item: &Value, path_of: impl Fn(&Value) -> Option<String>) -> Vec<Location> {
     let locations = value_at(item, "locations").and_then(Value::as_array).into_iter().flatten();
     let convert = |location: &Value| {
@@ -125,8 +125,8 @@ fn result_locations(item: &Value, path_of: impl Fn(&Value) -> Option<String>) ->
     locations.filter_map(convert).collect()
 }
 
-/// The path that the address of a file stands for: `src/a b.py` for `src/a%20b.py`. Addresses of other kinds, such as `https://`, stay,
-/// and so does one whose escapes are no text.
+/// Returns the path that the address of a file represents: `src/a b.py` for `src/a%20b.py`. Addresses of other kinds, such as `https://`,
+/// stay, and so does one whose escapes are not text.
 fn path_of_uri(uri: &str) -> String {
     let path = without_scheme(uri);
     let unescaped = (!path.contains("://")).then(|| String::from_utf8(unescape(path.as_bytes())).ok());
@@ -137,7 +137,7 @@ fn without_scheme(uri: &str) -> &str {
     uri.strip_prefix("file://").unwrap_or(uri)
 }
 
-/// Replaces escapes, such as `%20`, by the bytes that they stand for, except those of NUL, which no path has, and broken ones.
+/// Replaces escapes, such as `%20`, by the bytes that they represent, except NUL, which no path has, and malformed escapes.
 fn unescape(mut text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut bytes = Vec::with_capacity(text.len());

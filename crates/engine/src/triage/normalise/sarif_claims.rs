@@ -1,4 +1,4 @@
-//! What identifies a result of a SARIF log: its fingerprints, the code that it quotes, or its place.
+//! Identity of a result of a SARIF log: its fingerprints, the code that it quotes, or its place.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use crate::triage::record::Location;
 
 /// Partial fingerprints that say who changed the code, not which result it is.
 const PROVENANCE: &[&str] = &["commitSha", "commitMessage", "author", "email", "date"];
-/// The partial fingerprint by which code hosts recognise a result: a hash of the line and of what is around it.
+/// The partial fingerprint by which code hosts recognise a result: a hash of the line and its surroundings.
 const LINE_HASH: &str = "primaryLocationLineHash";
 /// Most fingerprints of a result that are claims of their own.
 const FINGERPRINTS_MAX: usize = 4;
 
-/// The claims of a result. `tool` and `rule` are their names, `message` is its text, and `former` are the locations as older programs
-/// read them, by which their records are recognised.
+/// Returns the claims of a result. `tool` and `rule` are their names, `message` is its text, and `former` are the locations as older
+/// programs read them, by which their records are recognised.
 pub(super) fn result_claims(
     item: &Value,
     (tool, rule): (&str, Option<&str>),
@@ -69,7 +69,7 @@ pub(super) fn result_claims(
     claims
 }
 
-/// The fingerprints of a field that can identify a result, by name.
+/// Returns the fingerprints of a field that can identify a result, by name.
 fn fingerprints(item: &Value, field: &str) -> Vec<(String, String)> {
     let values = value_at(item, field).and_then(Value::as_object).into_iter().flatten();
     let usable = |(name, value): (&String, &Value)| {
@@ -87,7 +87,7 @@ fn printed(prints: &[(String, String)]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(";"))
 }
 
-/// The code that a result quotes, without the spaces at its ends.
+/// Returns the code that a result quotes, without the spaces at its ends.
 fn quoted_code(item: &Value) -> Option<String> {
     text_at(
         item,
@@ -99,7 +99,7 @@ fn quoted_code(item: &Value) -> Option<String> {
     .filter(|code| can_identify(&code.replace(char::is_whitespace, "")))
 }
 
-/// The key of older programs: the fingerprints, else the id, else the line, with rule and file.
+/// Returns the key of older programs: the fingerprints, otherwise the id, otherwise the line, with rule and file.
 fn former_key(item: &Value, (tool, rule): (&str, Option<&str>), locations: &[Location]) -> Option<String> {
     let fingerprints = |field: &str| {
         let values = value_at(item, field)?.as_object()?;

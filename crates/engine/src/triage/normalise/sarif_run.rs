@@ -14,10 +14,10 @@ const RULES_MAX: usize = 20_000;
 const ARTIFACTS_MAX: usize = 100_000;
 /// Longest address of such a file in the text; each result that refers to it has a copy.
 const ARTIFACT_URI_BYTES_MAX: usize = 4096;
-/// Where an invocation says what went wrong.
+/// Fields in which an invocation reports errors.
 const NOTIFICATIONS: &[&str] = &["toolExecutionNotifications", "toolConfigurationNotifications"];
 
-/// What results need to know of their run.
+/// The facts of a run that its results need.
 #[derive(Debug, Clone)]
 pub(in crate::triage) struct SarifRun {
     /// The name of the tool.
@@ -27,9 +27,9 @@ pub(in crate::triage) struct SarifRun {
     driver_rule_ids: Vec<String>,
     /// The addresses of files; results refer to them by index.
     artifacts: Vec<String>,
-    /// Format, tool, category and what was scanned: results of another scope are other results.
+    /// Format, tool, category and target: results of another scope are other results.
     pub(in crate::triage) scope: String,
-    /// Whether the tool says that it failed or met an error, so that results may be missing.
+    /// `true` if the tool says that it failed or met an error, so that results may be missing.
     pub(in crate::triage) has_failed: bool,
 }
 
@@ -82,12 +82,12 @@ impl SarifRun {
         found
     }
 
-    /// The run with the files that [`artifact_uris`] found.
+    /// Returns the run with the files that [`artifact_uris`] found.
     pub(in crate::triage) fn with_artifacts(self, artifacts: Vec<String>) -> Self {
         Self { artifacts, ..self }
     }
 
-    /// The address in an `artifactLocation`: its own, else that of the file to which it refers by index.
+    /// Returns the address in an `artifactLocation`: its own, otherwise that of the file to which it refers by index.
     pub(super) fn uri(&self, location: &Value) -> Option<String> {
         let by_index = || {
             let index = usize::try_from(value_at(location, "index")?.as_u64()?).ok()?;
@@ -96,7 +96,7 @@ impl SarifRun {
         text_at(location, &["uri"]).or_else(by_index)
     }
 
-    /// The id and the rule of a result; the rule is null if it is not known.
+    /// Returns the id and the rule of a result; the rule is null if it is not known.
     pub(super) fn rule(&self, result: &Value) -> (Option<String>, Value) {
         let index =
             value_at(result, "ruleIndex").or_else(|| value_at(result, "rule.index")).and_then(Value::as_u64);
@@ -110,14 +110,14 @@ impl SarifRun {
     }
 }
 
-/// Whether an invocation failed or, by a notification of an error, may not have checked each file by each rule.
+/// Returns whether an invocation failed or, by a notification of an error, may not have checked each file by each rule.
 fn has_failed(invocation: &Value) -> bool {
     let notifications = NOTIFICATIONS.iter().filter_map(|name| value_at(invocation, name)?.as_array());
     value_at(invocation, "executionSuccessful") == Some(&Value::Bool(false))
         || notifications.flatten().any(|it| text_at(it, &["level"]).as_deref() == Some("error"))
 }
 
-/// The addresses of the files in the list `artifacts` at `at`, by position; empty where none is named. What else the list says, such
+/// Returns the addresses of the files in the list `artifacts` at `at`, by position; empty where none is named. The rest of the list, such
 /// as the content of the files, is not kept.
 pub(in crate::triage) fn artifact_uris(text: &[u8], at: usize) -> Vec<String> {
     if text.get(at) != Some(&b'[') {
@@ -133,7 +133,7 @@ pub(in crate::triage) fn artifact_uris(text: &[u8], at: usize) -> Vec<String> {
     artifacts.map(|artifact| uri(artifact).unwrap_or_default().trim().to_owned()).collect()
 }
 
-/// The category in the id of a run, which may end with the time or the number of the run: `nightly/` in `nightly/2026-01-02`.
+/// Returns the category in the id of a run, which may end with the time or the number of the run: `nightly/` in `nightly/2026-01-02`.
 fn category(id: &str) -> &str {
     let Some((_, last)) = id.rsplit_once('/') else { return id };
     let is_of_run = |char: char| char.is_ascii_hexdigit() || "-_.:+TZ".contains(char);

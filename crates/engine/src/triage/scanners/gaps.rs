@@ -3,15 +3,15 @@
 use super::ScannerFormat;
 use crate::triage::split;
 
-/// Values of a field that say nothing.
+/// Values of a field without meaning.
 const EMPTY: &[&[u8]] = &[b"null", b"false", b"0", b"\"\"", b"[]", b"{}"];
 
-/// The fields of the report at `at` that say so.
+/// Returns the fields of the report at `at` that say that something was not scanned.
 pub(super) fn gaps(text: &[u8], at: usize, format: &ScannerFormat) -> impl Iterator<Item = &'static str> {
     format.gaps.iter().filter(move |(path, words)| says(text, at, path, words)).map(|(path, _)| *path)
 }
 
-/// Whether a value to which `path` leads from the object at `at` is one of `words`, or, without words, any but an empty one.
+/// Returns whether a value to which `path` leads from the object at `at` is one of `words`, or, without words, is not empty.
 fn says(text: &[u8], at: usize, path: &str, words: &[&str]) -> bool {
     let end = path.find(['.', '[']).unwrap_or(path.len());
     let Some(value) = split::object_field(text, at, &path[..end]) else { return false };

@@ -1,4 +1,4 @@
-//! Makes a record of an item of a scanner's report, by the paths of its format.
+//! Converts an item of a scanner's report to a record, by the paths of its format.
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use crate::triage::json_path::{number_at, scalar_text, text_at, texts_at, value_
 use crate::triage::normalise::{MappedItem, is_cve};
 use crate::triage::record::{Cvss, Location, Package, Record, Vuln};
 
-/// What Semgrep writes in place of the code, and of fingerprints, for users who are not logged in.
+/// The text that Semgrep writes in place of the code, and of fingerprints, for users who are not logged in.
 const NOT_LOGGED_IN: &str = "requires login";
 
-/// What scanners call a severity, and what records call it.
+/// Severities of scanners, each with the severity of records.
 const SEVERITIES: &[(&str, &str)] = &[
     ("2", "high"),
     ("error", "high"),
@@ -23,7 +23,7 @@ const SEVERITIES: &[(&str, &str)] = &[
     ("informational", "info"),
 ];
 
-/// The record of an item, whose field `^` is its enclosing object.
+/// Returns the record of an item, whose field `^` is its enclosing object.
 pub(in crate::triage) fn scanner_record(item: &Value, format: &ScannerFormat) -> MappedItem {
     let fields = &format.fields;
     let text = |paths: Paths| text_at(item, paths);
@@ -88,7 +88,7 @@ fn scanner_claims(item: &Value, format: &ScannerFormat, record: &Record) -> Clai
     claims
 }
 
-/// Code without the number that begins each of its lines, which says where the code is; as it is if a line has none.
+/// Removes the number that begins each line of the code and says where the code is; returns the code unchanged if a line has none.
 fn without_line_numbers(code: &str) -> String {
     let unnumbered = |line: &str| {
         let rest = line.trim_start_matches(|char: char| char.is_ascii_digit());
@@ -104,7 +104,7 @@ fn part_text(value: &Value) -> String {
     scalar_text(value).unwrap_or_else(|| value.to_string())
 }
 
-/// The id in the address of an advisory; any other text as it is.
+/// Returns the id in the address of an advisory; any other text unchanged.
 fn advisory_id(id: String) -> String {
     match id.rsplit_once("/advisories/") {
         Some((_, advisory)) => advisory.to_owned(),
@@ -112,7 +112,7 @@ fn advisory_id(id: String) -> String {
     }
 }
 
-/// `CWE-79` for a number alone.
+/// Returns `CWE-79` for a number alone.
 fn weakness(text: String) -> String {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("CWE-{text}") } else { text }
 }

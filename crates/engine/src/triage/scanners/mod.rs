@@ -1,5 +1,5 @@
-//! Reports that scanners write in formats of their own. A format is a row of [`FORMATS`]: by which fields it is recognised, where its
-//! lists are, and where an item keeps what a record needs.
+//! Reports that scanners write in formats of their own. A format is a row of [`FORMATS`]: the fields by which it is recognised, the paths
+//! of its lists, and the fields of an item from which a record is made.
 
 mod formats;
 mod gaps;
@@ -12,23 +12,22 @@ pub(super) use formats::FORMATS;
 pub(super) use map::scanner_record;
 pub(super) use walk::{ItemParent, ScannerItem, ScannerItems, is_null_list, is_report, scanner_items};
 
-/// The field by which an item of a scanner's report sees what is around it.
+/// The field by which an item of a scanner's report sees its enclosing object.
 pub(super) const PARENT_FIELD: &str = "^";
 
-/// Paths of fields, of which the first with a value counts. `^` is the object that contains the list of the item, without its own
-/// lists and objects.
+/// Paths of fields; the first with a value counts. `^` is the object that contains the list of the item, without its own lists and objects.
 type Paths = &'static [&'static str];
 
 /// Path to a field, as in [`ScannerFormat::lists`], by which a report says that something was not scanned, and the words that say so;
-/// without words, each value does that is not empty.
+/// without words, any value that is not empty does.
 type Gap = (&'static str, Paths);
 
-/// What an item has that are findings of their own.
+/// Parts of an item that are findings of their own.
 #[derive(Debug)]
 struct Parts {
     /// The field with the list of them. Each of its objects is a finding; an item that lists none is one finding.
     list: &'static str,
-    /// Lists and objects of the item of which they need something; of a list, only the first element.
+    /// Lists and objects of the item from which they need something; of a list, only the first element.
     kept: Paths,
 }
 
@@ -36,22 +35,22 @@ struct Parts {
 #[derive(Debug)]
 pub(super) struct ScannerFormat {
     pub(super) source: FindingSource,
-    /// What people call a report of it, with its article.
+    /// Common name of a report in this format, with its article.
     pub(super) name: &'static str,
     /// Groups of fields; a report, or each element of a list of reports, has all of a group.
     marks: &'static [Paths],
-    /// Whether a file may be a list of reports, or of items.
+    /// `true` if a file may be a list of reports, or of items.
     pub(super) is_list: bool,
     /// Paths to lists of items in a report: `[]` are the elements of a list, `{}` the values of an object; empty: the report is an item.
     lists: Paths,
     parts: Option<Parts>,
-    /// Fields of a report that say what was scanned.
+    /// Fields of a report that name the scanned target.
     target: Paths,
     gaps: &'static [Gap],
     fields: Fields,
 }
 
-/// Where an item keeps what.
+/// Paths in an item, for each field of a record.
 #[derive(Debug)]
 struct Fields {
     id: Paths,
@@ -78,14 +77,14 @@ struct Fields {
 }
 
 impl ScannerFormat {
-    /// The fields of its reports that an object lacks, for messages.
+    /// Returns the fields of its reports that an object lacks, for messages.
     pub(super) fn missing_marks(&self, has: impl Fn(&str) -> bool) -> String {
         let marks = self.marks.first().into_iter().flat_map(|marks| marks.iter());
         marks.filter(|mark| !has(mark)).map(|mark| format!("`{mark}`")).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The row of a source; `None` if it is not the format of a scanner.
+/// Returns the row of a source; `None` if it is not the format of a scanner.
 pub(super) fn format_of(source: FindingSource) -> Option<&'static ScannerFormat> {
     FORMATS.iter().find(|format| format.source == source)
 }

@@ -25,15 +25,15 @@ pub(in crate::triage) struct ScannerItem {
 /// A report of a scanner, split.
 #[derive(Debug, Default)]
 pub(in crate::triage) struct ScannerItems {
-    /// In the order of the report.
+    /// Items in the order of the report.
     pub(in crate::triage) items: Vec<ScannerItem>,
-    /// The scopes that it has completely.
+    /// The scopes that the report covers completely.
     pub(in crate::triage) complete: BTreeSet<String>,
     /// The fields that say that something was not scanned.
     pub(in crate::triage) gaps: BTreeSet<&'static str>,
 }
 
-/// What items need to know of what is around them.
+/// The enclosing context of an item.
 #[derive(Debug, Default)]
 pub(in crate::triage) struct ItemParent {
     /// Format and target: items of another scope are other findings.
@@ -42,7 +42,7 @@ pub(in crate::triage) struct ItemParent {
     pub(in crate::triage) fields: Map<String, Value>,
 }
 
-/// Whether a text is a report of the format, or a list of them.
+/// Returns whether a text is a report of the format, or a list of them.
 pub(in crate::triage) fn is_report(text: &[u8], format: &ScannerFormat) -> bool {
     let at = split::root_start(text);
     if !format.is_list || text.get(at) != Some(&b'[') {
@@ -70,7 +70,7 @@ pub(in crate::triage) fn scanner_items(text: &[u8], format: &ScannerFormat) -> S
         std::iter::once(at..split::value_end(text, at)).collect()
     };
     if format.target.is_empty() && (is_list || is_null_list(text, format)) {
-        // What was scanned is not said, so the list is all of it, also if it is empty.
+        // The report does not name its target, so the list is complete even if it is empty.
         complete.insert(scope_of(&Map::new(), format));
     }
     for root in roots {
@@ -98,7 +98,7 @@ pub(in crate::triage) fn scanner_items(text: &[u8], format: &ScannerFormat) -> S
     ScannerItems { items: walk.items, complete, gaps: found_gaps }
 }
 
-/// Whether a text is `null`, which some scanners write for an empty list of items.
+/// Returns whether a text is `null`, which some scanners write for an empty list of items.
 pub(in crate::triage) fn is_null_list(text: &[u8], format: &ScannerFormat) -> bool {
     format.is_list && format.lists.is_empty() && text[split::root_start(text)..].trim_ascii_end() == b"null"
 }
@@ -113,7 +113,7 @@ struct Walk<'a> {
     text: &'a [u8],
     format: &'a ScannerFormat,
     items: Vec<ScannerItem>,
-    /// Where the parts begin that are no findings; several paths lead through them.
+    /// Starts of parts that are not findings; several paths lead through them.
     defects: HashSet<usize>,
 }
 
@@ -125,8 +125,8 @@ impl<'a> Walk<'a> {
         self.items.push(ScannerItem { bytes, parent: Arc::clone(parent), defect });
     }
 
-    /// The fields of the object at `at` that are neither lists nor objects, and those objects to which `paths` lead; of such a list,
-    /// the first element.
+    /// Returns the fields of the object at `at` that are neither lists nor objects, and those objects to which `paths` lead; of such a
+    /// list, the first element.
     fn own_fields(&self, at: usize, paths: &[&str]) -> Map<String, Value> {
         let is_named =
             |name: &[u8]| paths.iter().any(|path| path.split('.').next().map(str::as_bytes) == Some(name));
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The parts of an item, if it has any.
+    /// Returns the parts of an item, if it has any.
     fn parts_of(&self, item: &Range<usize>) -> Option<(&'a Parts, Vec<Range<usize>>)> {
         let parts = self.format.parts.as_ref()?;
         let list = split::object_field(self.text, item.start, parts.list)?;
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds the elements of a list or the values of an object, or what is at the rest of the path below each.
+    /// Adds the elements of a list or the values of an object, or the values at the rest of the path below each.
     fn add_elements(&mut self, value: Range<usize>, path: &str, parent: &Arc<ItemParent>) {
         let below = path.get(2..).and_then(|rest| rest.strip_prefix('.'));
         let elements: Vec<Range<usize>> = match (self.text.get(value.start), path.starts_with('[')) {

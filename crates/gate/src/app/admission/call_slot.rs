@@ -13,7 +13,7 @@ pub struct CallSlot(Arc<SharedSlot>);
 #[derive(Default)]
 struct SharedSlot {
     state: Mutex<SlotState>,
-    /// Whether the call's work keeps the slot when the call is answered.
+    /// `true` if the call's work keeps the slot after the call is answered.
     outlives_call: AtomicBool,
 }
 

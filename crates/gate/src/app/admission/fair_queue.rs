@@ -25,7 +25,7 @@ impl From<&Principal> for Requester {
     }
 }
 
-/// What happens to a call that enters the queue.
+/// Outcome for a call that enters the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// It has a slot and runs.
@@ -62,7 +62,7 @@ struct PrincipalCalls {
     /// Calls that released their slot while they wait for the run of another call.
     parked: usize,
     waiting: VecDeque<Ticket>,
-    /// When a call last started, by the logical clock.
+    /// The logical time at which a call last started.
     last_start: u64,
 }
 

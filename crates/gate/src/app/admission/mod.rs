@@ -47,7 +47,7 @@ struct Queue {
 
 struct QueueState {
     calls: FairQueue,
-    /// How each waiting call is notified.
+    /// The channel that notifies each waiting call.
     notify: HashMap<Ticket, oneshot::Sender<Notice>>,
 }
 

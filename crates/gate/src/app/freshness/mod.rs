@@ -91,7 +91,7 @@ struct RepositoryKey {
 }
 
 impl RepositoryKey {
-    /// Whether the repository is given by its address.
+    /// Returns `true` if the repository is given by its address.
     fn is_remote(&self) -> bool {
         self.root.to_str().and_then(RepositoryAddress::parse).is_some()
     }

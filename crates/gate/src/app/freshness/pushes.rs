@@ -1,4 +1,4 @@
-//! Refreshes repositories whose host says that somebody pushed to them.
+//! Refreshes repositories whose host reports a push.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -42,8 +42,8 @@ pub(super) async fn run_schedule(app: &Arc<App>) {
     }
 }
 
-/// Refreshes the repositories that are due: those of a project one after another, without regard to other projects. Waits for none whose
-/// host may be slow.
+/// Refreshes the repositories that are due: those of a project one after another, without regard to other projects. Does not wait for those
+/// whose host may be slow.
 async fn refresh_due(app: &Arc<App>, all: Vec<RepositoryKey>, every_ms: u64) {
     let mut by_project: HashMap<ProjectId, Vec<RepositoryKey>> = HashMap::new();
     for key in all {

@@ -31,7 +31,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// A run of the job with this id, which takes a turn whenever it executes.
+    /// Returns a run of the job with this id, which takes a turn whenever it executes.
     pub(super) fn run(&self, key: &RepositoryKey, job_id: &str) -> TurnedRun {
         let address = key.root.to_str().and_then(RepositoryAddress::parse);
         let places = if address.is_some() { &self.remote } else { &self.local };
@@ -49,7 +49,7 @@ impl Turns {
     }
 }
 
-/// A run that has a turn or not. Cheap to clone; all clones are of one run.
+/// A run, with or without a turn. Cheap to clone; all clones represent one run.
 #[derive(Clone)]
 pub(in crate::app) struct TurnedRun(Arc<RunState>);
 
@@ -96,7 +96,7 @@ struct Places {
 struct PlacesState {
     running: Vec<Run>,
     waiting: VecDeque<WaitingRun>,
-    /// When a run of a project last started, by a logical clock; only of projects that wait or run.
+    /// The logical time at which a run of a project last started; only of projects that wait or run.
     last_start: HashMap<ProjectId, u64>,
     now: u64,
     last_ticket: u64,

@@ -57,7 +57,7 @@ async fn queue_mark(app: &App) -> Option<QueueMark> {
     read.await.inspect_err(|fault| tracing::debug!(%fault, "the queue could not be read")).ok()
 }
 
-/// Completes once the queue differs from `mark`, in this process or another one: the list of repositories may be another. Asks at
+/// Completes once the queue differs from `mark`, through this process or another one: the list of repositories may have changed. Asks at
 /// most every `freshness.notice_ms`, and not before `pause`. Never completes if the settings list the repositories.
 async fn run_ended(app: &App, mark: Option<QueueMark>, pause: Duration) {
     if matches!(app.config.freshness.watch, WatchedRepositories::Listed(_)) {
@@ -79,7 +79,7 @@ async fn repositories_to_watch(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let list = match &app.config.freshness.watch {
         WatchedRepositories::All(_) => {
             let mut all = indexed_repositories(app).await?;
-            // What other machines have is fetched on a schedule, and when they say that it changed.
+            // Repositories on other machines are fetched on a schedule, and when their hosts report a change.
             all.retain(|key| !key.is_remote());
             return Ok(all);
         }

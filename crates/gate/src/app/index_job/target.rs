@@ -1,4 +1,4 @@
-//! What an index job indexes, and where its files are.
+//! The target of an index job, and the location of its files.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,7 +18,7 @@ use tenancy::{AllowedRoots, RepositoryRoot, RootKind};
 const DIRECTORY_NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that \
     can; servers that share a database must have repositories under the same paths.";
 
-/// What a job indexes.
+/// The target of an index job.
 pub(super) enum JobTarget {
     /// A directory or an archive on this machine, or a repository that this machine fetches.
     Repository(RepositoryRoot),
@@ -49,7 +49,7 @@ impl JobTarget {
         })
     }
 
-    /// Where the files of the repository are. Imports an archive. Fetches a repository that is given by its address, with the
+    /// Returns the location of the repository's files. Imports an archive. Fetches a repository that is given by its address, with the
     /// revisions that the job, or an earlier one, asked for.
     pub(super) async fn fetch_tree(
         &self,
@@ -100,7 +100,7 @@ impl JobTarget {
         }
     }
 
-    /// Whether its files have to be fetched from a host.
+    /// Returns `true` if its files have to be fetched from a host.
     pub(super) fn is_remote(&self) -> bool {
         matches!(self, Self::Repository(root) if root.address().is_some())
     }
@@ -140,8 +140,8 @@ async fn import_archive(app: &App, running: &RunningJob, path: &Path) -> Result<
 pub(super) struct JobTree {
     /// Those of the directory, the archive or the default branch.
     pub(super) tree: FileTree,
-    /// The branches and tags beside it.
+    /// The other branches and tags.
     pub(super) revisions: Vec<Revision>,
-    /// What could not be fetched.
+    /// Notes on what could not be fetched.
     pub(super) notes: Vec<String>,
 }

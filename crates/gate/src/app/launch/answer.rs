@@ -1,5 +1,5 @@
-//! What a job answers to the call that waits for it. A refusal is an answer, too: the job did what it could, and the queue must not
-//! try it again.
+//! The answer of a job to the call that waits for it. A refusal is an answer, too: the job did what it could, and the queue must not retry
+//! it.
 
 use contract::{ErrorCode, Fault};
 use engine::jobs::{fault_from_json, fault_to_json};
@@ -9,12 +9,12 @@ use launch::state::RunState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a job answers.
+/// The answer of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobAnswer {
     /// The state of the run afterwards.
     pub state: RunState,
-    /// Why the job did not do what was asked: a fault as it is stored with jobs.
+    /// The reason why the job did not do what was asked: a fault as it is stored with jobs.
     #[serde(default)]
     pub(super) refused: Option<Value>,
     /// The issue that was fixed.
@@ -39,7 +39,7 @@ impl JobAnswer {
         Self { refused: Some(fault_to_json(fault)), ..Self::new(state) }
     }
 
-    /// The answer, or why the job did not do what was asked.
+    /// Returns the answer, or the reason why the job did not do what was asked.
     ///
     /// # Errors
     /// The fault of the job.
@@ -50,18 +50,18 @@ impl JobAnswer {
         }
     }
 
-    /// Whether the job did not do what was asked, and if so, whether it may do it later.
+    /// Returns whether a refused request may succeed later; `None` if the job did what was asked.
     pub(super) fn refusal_is_retryable(&self) -> Option<bool> {
         self.refused.as_ref().map(|refused| fault_from_json(refused).retryable)
     }
 
-    /// Why the job did not do what was asked, for the log.
+    /// Returns the reason why the job did not do what was asked, for the log.
     pub(super) fn refusal(&self) -> Option<&str> {
         self.refused.as_ref().and_then(|refused| refused["message"].as_str())
     }
 }
 
-/// Why a job stops before it has done what was asked.
+/// The reason why a job stops before it has done what was asked.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// It answers this fault; the run is as it should be.
@@ -77,15 +77,15 @@ impl From<Fault> for Stop {
     }
 }
 
-/// Code of the failure of a run whose stored state is not what its log says.
+/// Code of the failure of a run whose stored state contradicts its log.
 const DAMAGED: &str = "EVENT_CHAIN_BROKEN";
 
-/// The failure of a run whose stored state is not what its log says. The problem completes the sentence.
+/// Returns the failure of a run whose stored state contradicts its log. The problem completes the sentence.
 pub(super) fn damage(problem: &str) -> Failure {
     Failure::new(DAMAGED, format!("The log of the run is damaged: {problem}."))
 }
 
-/// The fault of reading something that is not what the log of its run says. The job makes the run fail with it.
+/// Returns the fault of reading something that contradicts the log of its run. The job makes the run fail with it.
 pub(super) fn damaged(problem: &str) -> Fault {
     let Failure { code, message, .. } = damage(problem);
     Fault::internal(message, "the hash of what is stored is not the one in the log")

@@ -1,4 +1,4 @@
-//! Checks a documentation site by itself, without a run: the folder is read from disk, the repository from its index. It only reads.
+//! Checks a documentation site without a run: the folder is read from disk, the repository from its index. It only reads.
 
 use std::path::{Path, PathBuf};
 
@@ -28,18 +28,18 @@ pub struct SiteCheck {
     pub project: ProjectId,
     /// The repository that the site documents: its root or its name; `None` for the one that contains the site.
     pub repository: Option<String>,
-    /// How strict the check is.
+    /// Strictness of the check.
     pub profile: Profile,
-    /// Whether the coverage is computed.
+    /// `true` if the coverage is computed.
     pub coverage: bool,
 }
 
 /// A site that was checked.
 #[derive(Debug)]
 pub struct CheckedSite {
-    /// What the gates say.
+    /// Results of the gates.
     pub report: ValidationReport,
-    /// How much is documented, if that was asked for.
+    /// Coverage of the documentation, if it was requested.
     pub coverage: Option<Coverage>,
     /// Number of pages.
     pub pages: usize,
@@ -116,8 +116,8 @@ struct Documented {
     repository: RepositoryRow,
 }
 
-/// Finds the repository: the one that is named, or that contains the site. The inner error says why there is none, if none is
-/// needed.
+/// Finds the repository: the one that is named, or that contains the site. The inner error says why it was not found, for checks that need
+/// none.
 async fn find_repository(
     app: &App,
     request: &SiteCheck,
@@ -184,7 +184,7 @@ fn base_of(folder: &Path, repository: &RepositoryRow) -> Option<String> {
     below.to_str().map(str::to_owned)
 }
 
-/// Reads the pages of a site, parses the code in them, and collects what is asked of the repository.
+/// Reads the pages of a site, parses the code in them, and collects the questions about the repository.
 async fn read_site(
     app: &App,
     folder: PathBuf,

@@ -1,4 +1,4 @@
-//! Whether files exist in a folder on disk. Nothing is read, and no link is followed.
+//! Checks for files in a folder on disk. Nothing is read, and no link is followed.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ impl UnindexedPaths for DiskPaths {
     }
 }
 
-/// Whether a folder has a file or folder at a path, separated by `/`. What lies behind a link, or in a folder that cannot be opened,
-/// counts as existing: nobody may say that it does not. Blocks.
+/// Checks whether a folder has a file or folder at a path, separated by `/`. A path behind a link, or in a folder that cannot be opened,
+/// counts as existing, because its absence cannot be shown. Blocks.
 pub(super) fn exists_below(root: &Folder, path: &str) -> bool {
     let mut opened: Option<Folder> = None;
     let mut parts = path.split('/').peekable();

@@ -1,4 +1,4 @@
-//! Reads what gates and workers ask of a repository: its index, in one snapshot.
+//! Answers the questions of gates and workers about a repository from its index, in one snapshot.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const PAGE_FILES: i64 = 200;
 const RISKS_MAX: usize = 5_000;
 const PAGE_CHUNKS: usize = 500;
 
-/// Reads what these questions ask of an indexed repository.
+/// Reads the answers to these questions from an indexed repository.
 ///
 /// # Errors
 /// `CANCELLED`; storage faults.
@@ -106,7 +106,7 @@ pub(super) fn stopped() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The work on the site was stopped.")
 }
 
-/// Adds the texts of some files. It reads only those that were asked for, and those in which a name may stand that was asked for.
+/// Adds the texts of some files. Reads only the requested files, and those that may contain a requested name.
 async fn add_texts(
     tx: &mut ProjectTx,
     builder: &mut RepositoryBuilder,
@@ -134,7 +134,7 @@ async fn add_texts(
     Ok(())
 }
 
-/// Adds a definition, and keeps its symbol if somebody asked for its name.
+/// Adds a definition, and keeps its symbol if its name was asked for.
 fn add_definition(
     builder: &mut RepositoryBuilder,
     files: &[GraphFile],
@@ -186,7 +186,7 @@ async fn add_risks(
     Ok(())
 }
 
-/// The worst of the flows that the facts of a chunk tell; a dangerous operation that no input reaches is none.
+/// Returns the worst of the flows in the facts of a chunk; a dangerous operation that no input reaches is not a risk.
 fn risk(detail: &str) -> Option<KnownRisk> {
     let risk = serde_json::from_str::<Detail>(detail).ok()?.risk?;
     let severity = risk.flows.iter().map(|flow| flow.severity).max()?;

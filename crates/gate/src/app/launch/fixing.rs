@@ -27,7 +27,7 @@ impl RunJob<'_> {
             self.require_running()?;
             match self.next().await? {
                 Next::Item { worker, scope_key } => self.do_item(worker, &scope_key).await?,
-                // The fix is begun; it goes on when the run does.
+                // The fix has begun; it continues when the run does.
                 Next::Inputs => {
                     let repository = self.repository().await?;
                     return Err(Stop::Answer(self.not_pinned(repository.as_ref())));
@@ -98,7 +98,7 @@ impl RunJob<'_> {
         Ok(())
     }
 
-    /// Decides whether a fix was one; if not, the run fails.
+    /// Decides whether a fix repaired its issue; if not, the run fails.
     pub(super) async fn end_fix(&mut self) -> Result<(), Stop> {
         let Some(fixing) = self.snapshot().fixing.clone() else {
             return Err(Stop::Fault(Fault::internal("A launch run fixes nothing.", "fixing is empty")));

@@ -18,7 +18,7 @@ const SKIPPED: &[&str] = &[
     ".cache", ".docusaurus", ".git", ".hg", ".next", ".nuxt", ".pairofcleats", ".svn", ".tox", ".venv",
     "__pycache__", "node_modules", "target", "venv",
 ];
-/// The folder of Hugo's in which templates of pages are, beside that of the pages.
+/// Hugo's folder of page templates, which is next to the folder of pages.
 const TEMPLATES: &str = "archetypes";
 const PAGES: &str = "content";
 /// Folders whose files generators put at the root of a site, and the one that has them.
@@ -28,7 +28,7 @@ const AT_ROOT: &[&str] = &["", "static", "public", "assets"];
 pub(super) struct FolderFiles {
     root: PathBuf,
     folder: Folder,
-    /// Where links may lead: the repository, or the site itself.
+    /// The folder that links must not leave: the repository, or the site itself.
     within: PathBuf,
     limits: SiteLimits,
 }
@@ -70,7 +70,7 @@ impl FolderFiles {
         }
     }
 
-    /// The file that a link means, relative to `within`; `None` if it leads elsewhere or to a folder.
+    /// Returns the target of a link, relative to `within`; `None` if it leads elsewhere or to a folder.
     fn linked(&self, path: &str) -> Option<String> {
         if path.split('/').any(|part| part == "..") {
             return None;
@@ -80,7 +80,7 @@ impl FolderFiles {
         target.is_file().then_some(below)
     }
 
-    /// Whether a path is below a folder of templates for pages.
+    /// Returns `true` if a path is below a folder of templates for pages.
     fn is_template(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').collect();
         let Some(at) = parts.iter().position(|part| *part == TEMPLATES) else { return false };
@@ -121,7 +121,7 @@ impl SiteFiles for FolderFiles {
         })
     }
 
-    /// A file that is longer than a page may be is cut one byte behind that length.
+    /// A file that is longer than a page may be is cut one byte after that length.
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         let file = self.folder.open_file(path).ok().or_else(|| {
             let linked = self.linked(path)?;

@@ -1,4 +1,4 @@
-//! The forges of site profiles: made from the settings, asked whether they can be used, and given what a run publishes.
+//! The forges of site profiles: creates them from the settings, checks that they can be used, and publishes runs on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LISTED_MAX: usize = 200;
 /// Length of such a text, in bytes, from which on no more paths are listed: forges take 65,536 characters.
 const LISTED_BYTES_MAX: usize = 50_000;
 
-/// The forge of a site; `None` for the one on this machine. `on_call` is told of each call.
+/// Returns the forge of a site; `None` for the one on this machine. `on_call` is notified of each call.
 ///
 /// # Errors
 /// `COMMIT_SERVICE_ERROR` if the settings have no such forge, which the start of the program refuses; `INTERNAL`.
@@ -73,7 +73,7 @@ pub async fn probe_forges(app: &Arc<App>) -> Result<Vec<ForgeReport>, Fault> {
 }
 
 impl RunJob<'_> {
-    /// Publishes a run on a forge, and finds what an interrupted attempt left there. It stops if the job shall.
+    /// Publishes a run on a forge, and finds what an interrupted attempt left there. It stops if the job has to.
     pub(super) async fn publish_on(
         &self,
         forge: &Forge,
@@ -131,8 +131,8 @@ impl RunJob<'_> {
     }
 }
 
-/// The text of a pull request: what was written, and what the gates say of it. What others wrote stands in it as code, so that it is
-/// neither a link nor calls anybody.
+/// Returns the text of a pull request: the changes, and the results of the gates. Text of other authors is included as code, so that it
+/// neither links nor mentions users.
 fn review_text(product: &str, run_id: &str, paths: &[String], report: Option<&ValidationReport>) -> String {
     let code = |text: &str| format!("`{}`", text.replace('`', "'"));
     let mut text = format!(

@@ -20,7 +20,7 @@ use crate::app::{blocking, index_job};
 /// Shown in the status of a job that another process has to do.
 const NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that can.";
 
-/// Whether a run can go on.
+/// Readiness of the inputs of a run.
 pub(super) enum Inputs {
     /// The repository is indexed at its commit.
     Ready,
@@ -30,19 +30,19 @@ pub(super) enum Inputs {
     Failed(Failure),
 }
 
-/// Whether a repository is indexed at the commit of a run.
+/// Returns `true` if a repository is indexed at the commit of a run.
 pub(super) fn is_indexed_at(repository: &RepositoryRow, repo_sha: &str) -> bool {
     repository.state == RepositoryState::Ready && repository.commit.as_deref() == Some(repo_sha)
 }
 
 impl RunJob<'_> {
-    /// Whether the repository of the run is indexed at its commit.
+    /// Returns `true` if the repository of the run is indexed at its commit.
     pub(super) fn is_ready(&self, repository: &RepositoryRow) -> bool {
         is_indexed_at(repository, &self.snapshot().created.repo_sha)
     }
 
-    /// Asks for an index run, unless one is on its way, did not help or cannot help: only what is checked out, or what a host has, can be
-    /// indexed, and starting runs has nothing else indexed.
+    /// Asks for an index run, unless one is on its way, did not help or cannot help: only commits that are checked out, or that a host has,
+    /// can be indexed, and only those are requested when runs start.
     pub(super) async fn await_inputs(&mut self) -> Result<Inputs, Stop> {
         let repository = self.repository().await?;
         let root = match &repository {
@@ -64,7 +64,7 @@ impl RunJob<'_> {
                     return Ok(Inputs::Failed(self.moved_or_gone(repository.as_ref())));
                 }
                 Some(job) if job.state != JobState::Succeeded => return Ok(Inputs::Failed(failed(&job))),
-                // It may have read the repository before the commit was there, another one follows it already, or nobody remembers it.
+                // It may have read the repository before the commit was there, another one follows it already, or its record is gone.
                 _ => {}
             }
         }

@@ -32,7 +32,7 @@ const REPORTED_MAX: usize = 2000;
 /// Issues that are tracked of a report.
 const TRACKED_MAX: usize = 1000;
 
-/// What a worker made, and what that makes of the site.
+/// The output of a worker, and the resulting site.
 struct Made {
     output: WorkerOutput,
     /// The tree of the patched site, and the changed paths.
@@ -50,8 +50,8 @@ impl RunJob<'_> {
         keys.filter(is_done).collect()
     }
 
-    /// Whether the pages as they are now were validated with the index as it is now. False if a validation also runs commands or asks hosts,
-    /// which may say something else each time.
+    /// Returns `true` if the current pages were validated with the current index. Returns `false` if a validation also runs commands or
+    /// asks hosts, whose results may differ each time.
     pub(super) async fn is_validated(&self) -> Result<bool, Stop> {
         if self.looks_outside() {
             return Ok(false);
@@ -85,13 +85,13 @@ impl RunJob<'_> {
         let Some(repository) = self.repository().await? else { return Ok(()) };
         let index = self.pinned_index(&repository).await?;
         if index.is_pinned {
-            // Whether it was done or the index moved meanwhile, what comes next follows from the snapshot.
+            // In both cases, done or overtaken by another index, the snapshot decides the next step.
             self.do_item_over(worker, scope_key, &repository, &index).await?;
         }
         Ok(())
     }
 
-    /// Validates over the index as it is. One of another commit makes the report fail.
+    /// Validates over the current index. An index of another commit makes the report fail.
     pub(super) async fn do_validation(&mut self) -> Result<(), Stop> {
         let worker = self.worker(VALIDATE)?;
         let Some(repository) = self.repository().await? else {
@@ -104,7 +104,7 @@ impl RunJob<'_> {
         }
     }
 
-    /// Does an item over an index; false if that changed meanwhile, so that nobody knows what was read.
+    /// Does an item over an index. Returns `false` if the index changed meanwhile, since it is then unknown which version was read.
     async fn do_item_over(
         &mut self,
         worker: &'static Worker,
@@ -171,7 +171,7 @@ impl RunJob<'_> {
         output.report = output.report.map(|report| {
             let is_published = self.snapshot().state.has_reached(RunState::PrOpened);
             let mut report = with_pin(report, index, &inputs.repo_sha, is_published);
-            // The worst come first; whether the report is ok was decided from all.
+            // The worst come first; all of them decided whether the report is ok.
             report.issues.truncate(REPORTED_MAX);
             report
         });
@@ -247,8 +247,8 @@ impl RunJob<'_> {
         Ok(())
     }
 
-    /// Validates a run that has ended or is published, and stores nothing. The index may be of a later commit: whether the pages still
-    /// hold is what people want to know then, and the report says what it is about.
+    /// Validates a run that has ended or is published, and stores nothing. The index may be of a later commit: the question is then whether
+    /// the pages still hold, and the report names the commit.
     pub(super) async fn check_again(&mut self) -> Result<JobAnswer, Stop> {
         let worker = self.worker(VALIDATE)?;
         let Some(repository) = self.repository().await? else {
@@ -267,7 +267,7 @@ impl RunJob<'_> {
     }
 }
 
-/// What a worker gets, owned, so that it can run on another thread.
+/// The inputs of a worker, owned, so that it can run on another thread.
 #[derive(Clone)]
 pub(super) struct ItemInputs {
     pub(super) worker: &'static Worker,
@@ -328,7 +328,7 @@ fn check_output(output: &WorkerOutput, config: &RunConfig, bytes_max: usize) -> 
     Ok(())
 }
 
-/// What is stored of a finished item.
+/// The stored outcome of a finished item.
 struct Outcome {
     item: ItemRef,
     artifacts: Vec<NewArtifact>,

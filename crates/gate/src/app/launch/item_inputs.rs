@@ -1,4 +1,4 @@
-//! What an item depends on, as one hash: an item that was finished with the same inputs is not done again.
+//! The inputs of an item, as one hash: an item that was finished with the same inputs is not done again.
 
 use launch::snapshot::{ItemState, Snapshot};
 use launch::worker::{SiteView, Worker};
@@ -9,18 +9,18 @@ use store::{Project, RepositoryRow};
 /// Digits of each half of a hash.
 const HALF: usize = 32;
 
-/// Which inputs have to be those of before.
+/// The inputs that must be unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unchanged {
-    /// What the run is pinned to, and what it made itself. An index that moves does not make its items due again: they read only what the
-    /// pinned commit has.
+    /// Those that the run is pinned to, and its own output. An index that moves does not make its items due again: they read only the
+    /// content of the pinned commit.
     Pinned,
-    /// Also the index, because somebody asks for another look at it.
+    /// Also the index, because another look at it was requested.
     PinnedAndIndex,
 }
 
-/// The hash of everything that the result of an item depends on, hexadecimal: the first half is of what is pinned or made by the run,
-/// the second half of the index as it was.
+/// The hash of everything that the result of an item depends on, hexadecimal: the first half covers the content that is pinned or made by
+/// the run, the second half the index at that time.
 pub(super) fn inputs_hash(
     worker: &Worker,
     scope_key: &str,
@@ -56,7 +56,7 @@ fn half(inputs: &Value) -> String {
     digits
 }
 
-/// Whether the last attempt at an item was finished with these inputs.
+/// Returns `true` if the last attempt at an item was finished with these inputs.
 pub(super) fn was_finished_with(
     snapshot: &Snapshot,
     worker: &Worker,

@@ -1,4 +1,4 @@
-//! The log of a run, and what follows from it: read as one snapshot, and written in one guarded transaction.
+//! The log of a run and its derived state: read as one snapshot, and written in one guarded transaction.
 
 use contract::clock::Clock;
 use contract::{ErrorCode, Fault};
@@ -23,7 +23,7 @@ const CALLS_RESERVE: i32 = 1000;
 /// The artifact with the configuration of the run, which is written with its first event and never again.
 pub(super) const RUN_CONFIG: &str = "run_config.json";
 
-/// Who writes.
+/// The author of journal entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     /// The job that advances the run, with the token of its claim.
@@ -32,7 +32,7 @@ pub(super) enum Writer {
     Call,
 }
 
-/// Where a journal reads and writes, and in whose name.
+/// Storage that a journal reads and writes, and the identity it writes with.
 #[derive(Clone)]
 pub(super) struct JournalContext<'a> {
     pub(super) store: &'a Store,
@@ -50,7 +50,7 @@ pub(super) struct Journal<'a> {
     config: RunConfig,
 }
 
-/// What is added in one transaction, in this order.
+/// Additions of one transaction, in this order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     entries: Vec<Entry>,
@@ -78,7 +78,7 @@ impl Batch {
     /// Adds a change of the state.
     ///
     /// # Errors
-    /// `INTERNAL` if there is no such step: a defect.
+    /// `INTERNAL` if no such step exists, which is a defect.
     pub(super) fn step(&mut self, from: RunState, taken: Step) -> Result<&mut Self, Fault> {
         let to = step(from, taken)
             .map_err(|illegal| Fault::internal("A launch run took a wrong step.", illegal))?;
@@ -86,7 +86,7 @@ impl Batch {
     }
 }
 
-/// What a batch becomes after the events that are there already.
+/// A batch, completed to follow the events that are already there.
 struct Sealed {
     snapshot: Snapshot,
     head: LogHead,
@@ -137,7 +137,7 @@ impl<'a> Journal<'a> {
     /// Reads a run from its rows; `None` if the project does not have it.
     ///
     /// # Errors
-    /// `INTERNAL` if the rows are none that this program writes; storage faults.
+    /// `INTERNAL` if this program does not write such rows; storage faults.
     pub(super) async fn open(context: JournalContext<'a>, run_id: &str) -> Result<Option<Self>, Fault> {
         let mut tx = ProjectTx::begin(context.store, context.project, Access::Search).await?;
         let Some(row) = runs::get(&mut tx, run_id).await? else {
@@ -152,17 +152,17 @@ impl<'a> Journal<'a> {
         Ok(Some(Self { context, row: stored.run, snapshot, config }))
     }
 
-    /// Checks that the log is complete and unchanged, and that the rows are what it says.
+    /// Checks that the log is complete and unchanged, and that the rows agree with it.
     ///
     /// # Errors
-    /// What is wrong, as the reason for which the run fails; storage faults.
+    /// The problem, as the reason for which the run fails; storage faults.
     pub(super) async fn verify(&self) -> Result<Result<(), String>, Fault> {
         let mut tx = ProjectTx::begin(self.context.store, self.context.project, Access::Snapshot).await?;
         let (mut head, mut folded) = (LogHead::EMPTY, None::<Snapshot>);
         loop {
             let page = events::page(&mut tx, &self.row.run_id, head.seq, PAGE).await?;
             let page: Vec<Event> = page.into_iter().map(rows::event).collect();
-            // What was written since this run was read is not compared.
+            // Events written since this run was read are not compared.
             let known: Vec<Event> = page.into_iter().take_while(|event| event.seq <= self.row.seq).collect();
             if known.is_empty() {
                 break;
@@ -190,7 +190,7 @@ impl<'a> Journal<'a> {
         if folded.as_ref() != Some(&self.snapshot) {
             return Ok(Err("the rows of the run are not what its events say".to_owned()));
         }
-        // The log has the hash of the configuration as it was written, so a later form of it changes nothing.
+        // The log has the hash of the configuration as it was written, so a later format changes nothing.
         let logged = self.snapshot.artifacts.get(RUN_CONFIG).map(|artifact| artifact.sha256.as_str());
         if logged != Some(&*sha256::digest_hex(self.row.config.as_bytes())) {
             return Ok(Err("the configuration is not the one that the run was started with".to_owned()));
@@ -213,7 +213,7 @@ impl<'a> Journal<'a> {
         &self.row.run_id
     }
 
-    /// Adds what `make` decides from the snapshot as it is now, and writes what follows from it. Nothing else is written in between.
+    /// Adds the batch that `make` decides on from the current snapshot, and writes the resulting rows. Nothing else is written in between.
     ///
     /// # Errors
     /// `CANCELLED` if the run was cancelled meanwhile, `ILLEGAL_STATE` if it ended otherwise or a later job advances it; the fault of
@@ -233,7 +233,7 @@ impl<'a> Journal<'a> {
                 Ok(())
             }
             Err(fault) => {
-                // Without an answer, the database rolls back by itself; the first fault is the cause.
+                // Without an answer, the database rolls back on its own; the first fault is the cause.
                 let _ = tx.rollback().await;
                 Err(fault)
             }

@@ -1,6 +1,6 @@
-//! Launch runs in this program: jobs that advance them, and what calls read and write of them.
+//! Launch runs in this program: the jobs that advance them, and the calls that read and write them.
 //!
-//! A run advances in jobs of the kind `launch`, one at a time, in a lane of its own. What a job does next follows from the snapshot of
+//! A run advances in jobs of the kind `launch`, one at a time, in a lane of its own. The next step of a job follows from the snapshot of
 //! the run ([`launch::engine`]); each step is one transaction, so a process that dies costs at most the item that it worked on.
 
 mod answer;

@@ -1,4 +1,4 @@
-//! Finds out for a validation what gates, which are pure, cannot: runs the commands of the site profile, and asks its hosts about links.
+//! Makes observations that gates, which are pure, cannot: runs the commands of the site profile, and asks its hosts about links.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::workers::OpenSite;
 use crate::app::blocking;
 
 impl RunJob<'_> {
-    /// Whether a validation of the site depends on more than what the run is pinned to: then an earlier report says nothing about today.
+    /// Returns `true` if a validation of the site depends on more than the run's pinned inputs: then an earlier report may be outdated.
     pub(super) fn looks_outside(&self) -> bool {
         self.site().is_ok_and(|site| !site.checks.is_empty() || !site.external_hosts.is_empty())
     }

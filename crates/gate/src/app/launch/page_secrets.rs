@@ -3,7 +3,7 @@
 use engine::indexing::redact_file;
 use launch::gate::{FoundSecret, SecretFinder};
 
-/// What stands for a secret in a redacted text, up to its kind.
+/// The start of the placeholder that replaces a secret in a redacted text, up to its kind.
 const REDACTED: &str = "[REDACTED:";
 
 /// Finds secrets by redacting the text.
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn secrets_have_their_lines_and_kinds() {
-        // Put together, so that nobody takes this file for one that has a secret.
+        // Concatenated, so that secret scanners do not report this file.
         let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
         let text =
             format!("# Setup\n\nThe index has `[REDACTED:kind]` instead.\n\nexport GITHUB_TOKEN={token}\n");

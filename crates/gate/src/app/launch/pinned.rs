@@ -1,5 +1,5 @@
-//! The index as seen from the commit of a run. A run is about one commit, and an index moves on: to other commits, and with edits that
-//! nobody committed. What differs from the commit is no evidence.
+//! The index as seen from the commit of a run. A run is about one commit, and an index moves on: to other commits, and with uncommitted
+//! edits. Content that differs from the commit is no evidence.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,18 +34,18 @@ pub(super) struct IndexVersion {
     content: [u8; 32],
 }
 
-/// The files of an index that are not as a commit has them.
+/// The files of an index that differ from those of a commit.
 #[derive(Clone)]
 pub(super) struct Differing {
     version: IndexVersion,
     paths: Arc<BTreeSet<String>>,
 }
 
-/// What a worker may read of the index.
+/// The part of the index that a worker may read.
 pub(super) struct PinnedIndex {
     /// The index when this was decided; what the worker reads has to be the same.
     pub(super) version: IndexVersion,
-    /// Whether it is of the commit of the run.
+    /// `true` if the index is of the commit of the run.
     pub(super) is_pinned: bool,
     /// Files whose content is no evidence, because it is not that of the commit.
     pub(super) differing: Arc<BTreeSet<String>>,
@@ -78,8 +78,8 @@ impl RunJob<'_> {
         Ok(IndexVersion::of(row.as_ref(), &files))
     }
 
-    /// What may be read of the index. The comparison with the commit is made once for each state of the index, because it reads all
-    /// files of the commit.
+    /// Returns the part of the index that may be read. The comparison with the commit is made once for each state of the index, because it
+    /// reads all files of the commit.
     pub(super) async fn pinned_index(&mut self, repository: &RepositoryRow) -> Result<PinnedIndex, Stop> {
         let version = self.index_version(repository).await?;
         let repo_sha = self.snapshot().created.repo_sha.clone();
@@ -146,8 +146,7 @@ pub(super) fn changed_meanwhile() -> Fault {
     Fault { retryable: true, ..fault }.with_hint("Call again when the index run has ended.")
 }
 
-/// A report that also says whether the index was of the commit of the run. If it was not, a run that is not published yet fails by
-/// that.
+/// A report that also says whether the index was of the commit of the run. If it was not, a run that is not published yet fails.
 pub(super) fn with_pin(
     report: ValidationReport,
     index: &PinnedIndex,
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_another_commit_fails_what_is_not_published() {
+    fn an_index_of_another_commit_fails_unpublished_runs() {
         let report = checked(&index("bbb", &[]), false);
         assert!(!report.ok && report.issues[0].code == "inputs_moved", "{report:?}");
         assert!(report.issues[0].message.contains("bbb") && report.issues[0].message.contains("aaa"));

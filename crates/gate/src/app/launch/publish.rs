@@ -1,5 +1,5 @@
-//! Publishes a run: what is needed for it is stored before the first step outside, so that every attempt does the same, and every step
-//! outside looks before it acts.
+//! Publishes a run: its inputs are stored before the first step outside, so that every attempt does the same, and every step outside looks
+//! before it acts.
 
 use code_hosts::forge::is_base_moved;
 use contract::config::LaunchSite;
@@ -22,7 +22,7 @@ use crate::app::blocking;
 
 /// Name of the artifact about the pull request.
 pub(super) const PR: &str = "pr.json";
-/// Most times that the pages are put on another head in one job, where people push all the time.
+/// Most times that one job rebases the pages onto another head, for branches that are pushed to all the time.
 const REBASES_MAX: usize = 5;
 
 impl RunJob<'_> {
@@ -39,7 +39,7 @@ impl RunJob<'_> {
         Ok(JobAnswer::new(self.snapshot().state))
     }
 
-    /// Stores key and branch, the same in each attempt. Each says so anew: from then on, until the job ends, the run cannot be cancelled.
+    /// Stores key and branch, the same in each attempt. Each attempt records them again: until the job ends, no call can cancel the run.
     async fn prepare(&mut self, principal: Option<&str>) -> Result<(), Stop> {
         let (publish_key, branch) = match &self.snapshot().publication {
             Some(known) => (known.publish_key.clone(), known.branch.clone()),
@@ -89,7 +89,7 @@ impl RunJob<'_> {
         Ok(())
     }
 
-    /// Publishes. If the base of the site moved, what the run changes is put on its new head before.
+    /// Publishes the run. If the base of the site moved, its changes are first rebased onto the new head.
     async fn publish_on_head(
         &mut self,
         profile: &LaunchSite,
@@ -114,7 +114,7 @@ impl RunJob<'_> {
         }
     }
 
-    /// Puts what the run changes on the head of the base, and records that before anything is published there.
+    /// Rebases the changes of the run onto the head of the base, and records that before anything is published there.
     async fn rebase(&mut self, profile: &LaunchSite, publishing: Publishing) -> Result<(), Stop> {
         let site_sha = site_head(self.app, profile).await.map_err(stop_of)?;
         let from_sha = publishing.site_sha.clone();
@@ -149,7 +149,7 @@ impl RunJob<'_> {
         blocking(move || site.publish(&run)).await
     }
 
-    /// What is published, from what is stored.
+    /// Returns the content to publish, from the stored run.
     fn publishing(&self) -> Result<Publishing, Stop> {
         let snapshot = self.snapshot();
         let (Some(publication), Some(site_tree)) = (&snapshot.publication, &snapshot.site_tree) else {
@@ -232,7 +232,7 @@ impl RunJob<'_> {
     }
 }
 
-/// A fault of this program, or of a job that was stopped, is tried again; all else is an answer.
+/// Faults of this program, and jobs that were stopped, are tried again; everything else is an answer.
 fn stop_of(fault: Fault) -> Stop {
     match fault.code {
         ErrorCode::Internal | ErrorCode::Cancelled => Stop::Fault(fault),
@@ -240,7 +240,7 @@ fn stop_of(fault: Fault) -> Stop {
     }
 }
 
-/// How to take a publication back.
+/// Returns the steps that take a publication back.
 fn rollback_steps(profile: &LaunchSite, opened: &PrOpened) -> Vec<String> {
     let branch = &opened.branch;
     match opened.pr_number {

@@ -1,5 +1,5 @@
-//! Reads what earlier runs published on a site when a run starts, so that the run recognises the pages that are as a run published them,
-//! and leaves those that people made their own.
+//! Reads the pages that earlier runs published on a site when a run starts, so that the run recognises unchanged pages, and leaves those
+//! that people have edited.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(super) async fn published_pages(
 /// A run that was published, and the hashes that it recorded.
 type Recorded = (RunRow, Option<BTreeMap<String, String>>);
 
-/// The runs that were published, and what the newest of them knew of earlier ones.
+/// The published runs, and the knowledge of the newest of them about earlier ones.
 async fn stored(
     store: &Store,
     project: &Project,

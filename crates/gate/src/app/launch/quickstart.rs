@@ -1,5 +1,4 @@
-//! The repository of a run that is started from an address: found among those of the project or fetched, with what it says of its
-//! product.
+//! Finds or fetches the repository of a run that is started from an address, and reads its description of its product.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,10 +26,10 @@ use crate::app::{App, blocking};
 /// Most entries of a folder, and folders of a commit, that are looked at.
 const ENTRIES_MAX: usize = 5_000;
 const FOLDERS_MAX: usize = 500;
-/// Most repositories of which it is read what they are for.
+/// Most repositories whose purpose is read.
 const READ_MAX: usize = 20;
 
-/// A repository with what it says of its product.
+/// A repository with its description of its product.
 #[derive(Debug, Clone)]
 pub struct DescribedRepository {
     /// The repository.
@@ -39,11 +38,11 @@ pub struct DescribedRepository {
     pub named: String,
     /// The commit.
     pub commit: String,
-    /// What was read of it.
+    /// The metadata that was read of it.
     pub metadata: Metadata,
 }
 
-/// The repository of a project with this address, or one that was cloned from it; `None` if there is none that is indexed.
+/// Returns the repository of a project with this address, or one that was cloned from it; `None` if no such repository is indexed.
 ///
 /// # Errors
 /// `INVALID_INPUT` if it is of no commit; storage faults.
@@ -58,11 +57,11 @@ pub async fn indexed_repository(
     described(app, project, Identity::of_github(github, row)).await.map(Some)
 }
 
-/// Fetches a repository that the project does not have, if it may be fetched, and reads what it says of its product. `allowed` is what
-/// the caller may have indexed; `None` if it may have nothing indexed.
+/// Fetches a repository that the project does not have, if it may be fetched, and reads its description of its product. `allowed` lists
+/// what the caller may index; `None` if the caller may not index.
 ///
 /// # Errors
-/// `REPO_NOT_FOUND` if it may not be fetched, does not exist or is not accessible; that of fetching it else.
+/// `REPO_NOT_FOUND` if it may not be fetched, does not exist or is not accessible; else the fault of fetching it.
 pub async fn fetched_repository(
     app: &App,
     project: Option<&Project>,
@@ -111,7 +110,7 @@ fn not_allowed(address: &RepositoryAddress) -> Fault {
         )
 }
 
-/// A host that refuses a repository may as well not have it.
+/// Answers a refusal like a missing repository, because the host may refuse repositories that do not exist.
 fn not_accessible(fault: Fault) -> Fault {
     let code = if fault.code == ErrorCode::Forbidden { ErrorCode::RepoNotFound } else { fault.code };
     Fault { code, ..fault }
@@ -120,7 +119,7 @@ fn not_accessible(fault: Fault) -> Fault {
 /// The repository of a project whose product and platform are those of a page.
 ///
 /// # Errors
-/// `INVALID_INPUT` with `missing_fields` if there is none, or more than one; storage faults.
+/// `INVALID_INPUT` with `missing_fields` if there is no such repository, or more than one; storage faults.
 pub async fn repository_of_product(
     app: &App,
     project: &Project,
@@ -194,7 +193,7 @@ impl Identity {
     }
 }
 
-/// Reads what an indexed repository says of its product.
+/// Reads an indexed repository's description of its product.
 async fn described(app: &App, project: &Project, identity: Identity) -> Result<DescribedRepository, Fault> {
     let Identity { row, owner, name, named } = identity;
     let commit = pin(&row, app, project.id(), None).await?;
@@ -203,7 +202,7 @@ async fn described(app: &App, project: &Project, identity: Identity) -> Result<D
     Ok(DescribedRepository { repository: RunRepository::Indexed(Box::new(row)), named, commit, metadata })
 }
 
-/// The files of an index that tell what a repository is for.
+/// Returns the files of an index that describe the purpose of a repository.
 async fn files_of_index(
     app: &App,
     project: &Project,
@@ -237,7 +236,7 @@ async fn files_of_index(
     Ok(found)
 }
 
-/// The files of a commit that tell what a repository is for.
+/// Returns the files of a commit that describe the purpose of a repository.
 fn files_of_commit(git_dir: &Path, commit: &str) -> std::io::Result<BTreeMap<String, String>> {
     let root = CommitTree::open(git_dir, commit)?.root()?;
     let mut paths = files_to_read(entry_names(&root, EntryKind::File).into_iter());
@@ -245,7 +244,7 @@ fn files_of_commit(git_dir: &Path, commit: &str) -> std::io::Result<BTreeMap<Str
         if let Ok(opened) = root.open_folder(folder.as_ref()) {
             let below =
                 entry_names(&opened, EntryKind::File).into_iter().map(|name| format!("{folder}/{name}"));
-            // Only what is read is kept: folders that share their content let a small repository have millions of names.
+            // Only the entries that are read are kept: folders that share their content let a small repository have millions of names.
             paths = files_to_read(paths.into_iter().chain(below));
         }
     }

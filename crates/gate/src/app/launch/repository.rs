@@ -44,7 +44,7 @@ pub(super) async fn all_repositories(store: &Store, project: &Project) -> Result
     Ok(rows)
 }
 
-/// The repository that `named` means: its address, its name, its path, or the address that it was cloned from.
+/// Finds the repository that `named` refers to, by its address, its name, its path, or the address that it was cloned from.
 ///
 /// # Errors
 /// `REPO_NOT_FOUND` with the names of the indexed repositories.
@@ -98,7 +98,7 @@ pub(super) async fn find_if_any(
     .await
 }
 
-/// Whether two addresses name one repository, whatever the protocol is.
+/// Returns `true` if two addresses name one repository, regardless of the protocol.
 fn is_same_repository(one: &RepositoryAddress, other: &RepositoryAddress) -> bool {
     let is_one_host = !one.host().is_empty() && one.host() == other.host();
     let is_one_path = match one.host() {
@@ -120,7 +120,7 @@ pub(super) async fn row_of_run(
     repositories::with_id(tx, repository_id).await
 }
 
-/// Whether no index run of an address is complete, so that nobody knows yet which commit will be indexed.
+/// Returns `true` if no index run of an address is complete, so that it is not known yet which commit will be indexed.
 pub(super) fn awaits_first_run(row: &RepositoryRow) -> bool {
     row.is_remote() && row.indexed_ms.is_none()
 }
@@ -132,7 +132,7 @@ pub(super) fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<Repositor
     RepositoryAddress::parse(&origin_url(&String::from_utf8_lossy(&config))?)?.ok()
 }
 
-/// The commit that a branch, a tag or a commit of a repository means; without one, the commit that is indexed.
+/// Resolves a branch, a tag or a commit of a repository to a commit; without one, returns the commit that is indexed.
 ///
 /// # Errors
 /// `INVALID_INPUT` if the repository has no such commit.
@@ -173,12 +173,12 @@ fn read_reference(root: &Path, allowed: &AllowedRoots, parsing: &Parsing, name: 
     let read = |folder: &str| directory.reference(&format!("refs/{folder}/{name}")).ok().flatten();
     read("heads").or_else(|| {
         let tag = read("tags")?;
-        // Only the objects tell an annotated tag from a commit. What cannot be read is taken for what it says.
+        // Only the objects distinguish an annotated tag from a commit. An object that cannot be read is taken for a commit.
         tagged_commit(root.path(), &tag, allowed, parsing).or(Some(tag))
     })
 }
 
-/// Whether an index run makes the index one of this commit: it was of it when it was last looked at, or the commit is checked out.
+/// Checks whether an index run makes the index one of this commit: it was of it when it was last looked at, or the commit is checked out.
 pub(super) async fn can_be_indexed(
     row: &RepositoryRow,
     settings: &config::Indexing,

@@ -1,4 +1,4 @@
-//! What calls do with a run: they ask a job to advance it and wait, cancel it, and record that they did.
+//! Calls about a run: they ask a job to advance it and wait, cancel it, and record that they did.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::journal::{Batch, EVENTS_MAX, Journal, JournalContext, Writer, run_can
 use super::run_job::{self, KIND};
 use crate::app::App;
 
-/// Jobs that other calls asked for and that are run before that of a call.
+/// Most jobs of other calls that are run before that of a call.
 const OTHERS_MAX: usize = 3;
 
-/// What a job does with a run.
+/// The action of a job on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -48,7 +48,7 @@ impl Action {
     }
 }
 
-/// How far a run goes on.
+/// The point up to which a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AdvanceUntil {
@@ -65,7 +65,7 @@ pub(super) struct JobRequest {
     pub(super) until: AdvanceUntil,
     pub(super) trace_id: String,
     pub(super) parent_span_id: Option<String>,
-    /// Who asked for it; `None` if the run goes on by itself.
+    /// The principal who requested it; `None` if the run goes on by itself.
     #[serde(default)]
     pub(super) principal: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct RunRequest<'a> {
     pub run_id: &'a str,
     /// Identifies the call.
     pub trace: &'a Trace,
-    /// Who calls; `None` if the run goes on by itself.
+    /// The calling principal; `None` if the run goes on by itself.
     pub principal: Option<&'a str>,
 }
 
@@ -115,7 +115,7 @@ impl RunRequest<'_> {
     }
 }
 
-/// Whether a job about the run is queued or running, or the run waits for an index.
+/// Returns `true` if a job about the run is queued or running, or if the run waits for an index.
 async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot) -> Result<bool, Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(&snapshot.run_id), 1).await?;
@@ -123,7 +123,7 @@ async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot) -> 
     Ok(snapshot.pending.is_some() || jobs.first().is_some_and(|job| !job.state.is_final()))
 }
 
-/// Has a job do something with a run, and waits for it: runs it here if it is free, else waits for the process that runs it. Giving up
+/// Requests a job for an action on a run, and waits for it: runs it here if it is free, else waits for the process that runs it. Abandoning
 /// the call does not end the job.
 ///
 /// # Errors
@@ -156,7 +156,7 @@ pub async fn run_action(
             break;
         }
         let known: Option<JobRequest> = serde_json::from_value(enqueued.job.request.clone()).ok();
-        // Each call of a fix repairs one issue, and does not take that of another call for its own.
+        // Each fix call repairs one issue, and does not count the fix of another call as its own.
         let is_shared = action != Action::Fix && known.is_some_and(|known| known.action == action);
         let is_own = !enqueued.attached || is_shared;
         let finished = run_here(request, enqueued, cancel).await;
@@ -165,7 +165,7 @@ pub async fn run_action(
                 .map_err(|error| Fault::internal("The answer of the job could not be read.", error))?;
             return answer.into_result();
         }
-        // What another call asked for came first; how it ended is told to that call, if it still waits.
+        // The job that another call asked for came first; its result goes to that call, if it still waits.
         if cancel.is_cancelled() {
             finished?;
         }
@@ -173,7 +173,7 @@ pub async fn run_action(
     Err(run_job::illegal(snapshot, "a run that no job advances", true))
 }
 
-/// Puts jobs back into the queue whose process died: without a server, nobody else does.
+/// Returns jobs whose process died to the queue: without a server, no other process does so.
 async fn requeue_lost(store: &Store) -> Result<(), Fault> {
     let mut control = store.control().await?;
     store::jobs::requeue_expired(&mut control).await?;
@@ -225,7 +225,7 @@ pub async fn cancel(request: &RunRequest<'_>, principal: &str) -> Result<(), Fau
     let is_held = is_advancing(request.store().await?, request.project, snapshot).await?;
     let cancelled = journal
         .append(|snapshot| {
-            // A job says so before it publishes, so one that began after the look at the jobs has written an event since.
+            // A job records an event before it publishes, so one that began after the jobs were read has written an event since.
             if snapshot.publication.is_some() && (is_held || snapshot.seq != seen) {
                 return Err(publishing(snapshot));
             }

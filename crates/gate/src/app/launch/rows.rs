@@ -1,4 +1,4 @@
-//! Rows of the store to snapshots and events, and back. The rows of a run are a copy of what its events say, so what is written is the
+//! Converts rows of the store to snapshots and events, and back. The rows of a run are derived from its events, so a write is the
 //! difference of two snapshots.
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The row of a run as a snapshot says. `known` has what does not follow from it: configuration, key and fence.
+/// Returns the row of a run for a snapshot. `known` has the columns that do not follow from it: configuration, key and fence.
 pub(super) fn run_row(known: &RunRow, snapshot: &Snapshot, head_hash: [u8; 32]) -> RunRow {
     let opened = snapshot.publication.as_ref().and_then(|publication| publication.opened.as_ref());
     RunRow {
@@ -166,7 +166,7 @@ pub(super) fn run_row(known: &RunRow, snapshot: &Snapshot, head_hash: [u8; 32]) 
     }
 }
 
-/// The items of `after` that `before` does not have like that.
+/// Returns the items of `after` that are not in `before` in the same form.
 pub(super) fn changed_items(before: &Snapshot, after: &Snapshot) -> Result<Vec<ItemRow>, Fault> {
     let is_changed = |(key, item): &(&ItemRef, &Item)| before.items.get(*key) != Some(*item);
     after.items.iter().filter(is_changed).map(|(key, item)| item_row(key, item)).collect()
@@ -186,13 +186,13 @@ fn item_row(key: &ItemRef, item: &Item) -> Result<ItemRow, Fault> {
     })
 }
 
-/// The bytes of hexadecimal digits; what is none is left out.
+/// Returns the bytes of hexadecimal digits; other characters are skipped.
 pub(super) fn from_hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
     digits.chunks_exact(2).filter_map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok()).collect()
 }
 
-/// The issues of `after` that `before` does not have like that.
+/// Returns the issues of `after` that are not in `before` in the same form.
 pub(super) fn changed_issues(before: &Snapshot, after: &Snapshot) -> Result<Vec<IssueRow>, Fault> {
     changed(&before.issues, &after.issues).map(issue_row).collect()
 }

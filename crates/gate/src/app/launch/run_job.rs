@@ -1,4 +1,4 @@
-//! The job that advances a run: it takes the run over from whoever worked on it, and goes on until people decide.
+//! The job that advances a run: it takes the run over from an earlier worker, and goes on until people decide.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub static KIND: JobKind = JobKind {
     execute: Some(execute),
 };
 
-/// Why an item is done again.
+/// The reason why an item is done again.
 const INTERRUPTED: &str = "The process that worked on it ended before it was finished.";
 
 /// A job with everything that it works with.
@@ -50,7 +50,7 @@ pub(super) struct RunJob<'a> {
     pub(super) project: &'a Project,
     pub(super) running: &'a RunningJob,
     pub(super) journal: Journal<'a>,
-    /// The files that are not as the commit of the run has them, as far as this job looked.
+    /// The files that are known to differ from the commit of the run.
     pub(super) differing: Option<Differing>,
 }
 
@@ -95,7 +95,7 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
 }
 
 impl<'a> RunJob<'a> {
-    /// Runs the job. A run whose stored state is not what its log says fails.
+    /// Runs the job. A run whose stored state contradicts its log fails.
     async fn run_or_fail(&mut self, request: &JobRequest) -> Result<JobAnswer, Stop> {
         match self.run(request).await {
             Err(Stop::Fault(fault)) => match damage_of(&fault) {
@@ -138,7 +138,7 @@ impl<'a> RunJob<'a> {
         }
     }
 
-    /// Makes this job the only one that writes, checks the log, and drops the items that nobody finished.
+    /// Makes this job the only one that writes, checks the log, and drops unfinished items.
     async fn take_over(&mut self) -> Result<(), Stop> {
         if let Err(problem) = self.journal.verify().await? {
             return Err(self.fail(damage(&problem)).await?);
@@ -203,7 +203,7 @@ impl<'a> RunJob<'a> {
         }
     }
 
-    /// Validates the site as it is now, and says in which state that leaves the run.
+    /// Validates the current site, and returns the resulting state of the run.
     async fn validate(&mut self) -> Result<JobAnswer, Stop> {
         if self.snapshot().state == RunState::PrOpened {
             return self.check_again().await;
@@ -238,7 +238,7 @@ impl<'a> RunJob<'a> {
         Ok(())
     }
 
-    /// Ends the run with a failure. Returns what a call is told.
+    /// Ends the run with a failure. Returns the answer to the call.
     pub(super) async fn fail(&mut self, failure: Failure) -> Result<Stop, Fault> {
         let fault = fault_of(&failure);
         self.journal
@@ -251,7 +251,7 @@ impl<'a> RunJob<'a> {
         Ok(Stop::Answer(fault))
     }
 
-    /// Stops if the job shall: because the process shuts down, the lease is lost, or the run was cancelled.
+    /// Stops if the job has to: because the process shuts down, the lease is lost, or the run was cancelled.
     pub(super) fn require_running(&self) -> Result<(), Stop> {
         self.running.progress.touch();
         if self.running.cancel.is_cancelled() {
@@ -388,7 +388,7 @@ pub(super) fn illegal(snapshot: &Snapshot, required: &str, is_advancing: bool) -
     Fault { retryable: is_advancing, ..fault }
 }
 
-/// Adds that a run failed, and what people read of it.
+/// Adds the failure of a run, and its text for people.
 pub(super) fn add_failure(batch: &mut Batch, snapshot: &Snapshot, failure: Failure) -> Result<(), Fault> {
     let summary = failure_summary(&failure, snapshot);
     batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
@@ -396,7 +396,7 @@ pub(super) fn add_failure(batch: &mut Batch, snapshot: &Snapshot, failure: Failu
     Ok(())
 }
 
-/// What people read of a run that failed.
+/// Returns the text that people read about a failed run.
 fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
     let mut text = format!(
         "# The run failed\n\n- State: {}\n- Code: `{}`\n- {}\n",

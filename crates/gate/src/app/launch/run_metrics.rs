@@ -1,4 +1,4 @@
-//! What the metrics say of launch runs: how many there are in each state, how work items ended, which gates failed.
+//! Metrics of launch runs: how many there are in each state, how work items ended, which gates failed.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use store::{Access, ProjectTx, Store};
 
 use super::pinned;
 
-/// Stands for gates that only operators name, because labels come from fixed lists.
+/// Replaces the names of gates that operators define, because labels come from fixed lists.
 const OTHER_GATE: &str = "other";
 
 /// The gates of a report that failed, as labels.

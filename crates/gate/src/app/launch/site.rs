@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::app::App;
 
-/// Who the commits of runs are by.
+/// Name and email address of the author of the runs' commits.
 pub(super) const AUTHOR: (&str, &str) = ("PairOfCleats", "launch@pairofcleats.invalid");
 
 /// Commits of the base branch in which a page is looked for that is not there any more.
@@ -59,7 +59,7 @@ impl SiteFiles for TreeFiles {
     }
 }
 
-/// What is published of a run.
+/// The content of a run that is published.
 #[derive(Debug, Clone)]
 pub(super) struct Publishing {
     /// The commit of the site that the run began with.
@@ -80,7 +80,7 @@ pub(super) struct Publishing {
     pub(super) files_changed_max: usize,
 }
 
-/// What was published.
+/// The published commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Published {
     /// The commit.
@@ -94,13 +94,13 @@ pub(super) struct Published {
 /// A pull request on a forge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PullRequest {
-    /// Where people read it.
+    /// The address where people read it.
     pub(super) url: String,
     /// Its number.
     pub(super) number: i64,
 }
 
-/// What a run changes of the site, as a forge takes it.
+/// The changes of a run to the site, as a forge takes them.
 pub(super) struct PublishedContent {
     /// The tree of the commit that the run began with.
     pub(super) base_tree: String,
@@ -135,7 +135,7 @@ impl RunSite {
         })
     }
 
-    /// Whether the repository has a commit with all of its folders.
+    /// Returns `true` if the repository has a commit with all of its folders.
     ///
     /// # Errors
     /// `COMMIT_SERVICE_ERROR` if the repository cannot be read.
@@ -148,7 +148,7 @@ impl RunSite {
         }
     }
 
-    /// Whether the repository has a branch.
+    /// Returns `true` if the repository has a branch.
     ///
     /// # Errors
     /// `COMMIT_SERVICE_ERROR` if the repository cannot be read.
@@ -199,7 +199,7 @@ impl RunSite {
         Ok(paths.iter().filter_map(hash).collect())
     }
 
-    /// The tree that the site becomes by changed files, and their paths, sorted.
+    /// Returns the tree of the site with these changed files, and their paths, sorted.
     ///
     /// # Errors
     /// `ALLOWED_PATHS_VIOLATION` if one lies outside the fence, or a link is on its way; as [`RunSite::files`].
@@ -227,7 +227,7 @@ impl RunSite {
         Ok((patched, paths))
     }
 
-    /// Publishes a run as a branch of the site's repository. It looks before it acts: what an interrupted attempt left is used.
+    /// Publishes a run as a branch of the site's repository. It looks before it acts: the results of an interrupted attempt are used.
     ///
     /// # Errors
     /// `ALLOWED_PATHS_VIOLATION` if the tree differs from the commit outside the fence; `COMMIT_SERVICE_ERROR` if the base moved or the
@@ -272,7 +272,7 @@ impl RunSite {
         }
     }
 
-    /// What a forge needs to publish a run.
+    /// Returns the content that a forge needs to publish a run.
     ///
     /// # Errors
     /// As [`RunSite::publish`].
@@ -297,7 +297,7 @@ pub(super) fn allowed_changes(
     Ok((base_tree, paths))
 }
 
-/// Why a path cannot be changed although the fence admits it.
+/// The reason why a path cannot be changed although the fence admits it.
 const BLOCKED: &str = "a link, a submodule or a file is on the way to it";
 
 /// The fault of a branch that git does not allow beside another one, because one would be a folder of the other.
@@ -305,7 +305,7 @@ fn conflicting_branch(branch: &str, other: &str) -> Fault {
     let other = echo(other);
     not_retryable(format!("The site has a branch `{other}`, so it cannot have the branch `{branch}`."))
         .with_details(json!({ "branch": branch, "conflicting_branch": other }))
-        .with_hint("Look at the branch; if nobody needs it, rename or delete it and call again.")
+        .with_hint("Look at the branch; if it is not needed, rename or delete it and call again.")
 }
 
 /// The fault of a site that cannot be used.
@@ -339,7 +339,7 @@ pub(super) fn site_fault(error: SiteError) -> Fault {
     }
 }
 
-/// What a caller may know of a problem: no path of this machine.
+/// Returns the part of a problem that a caller may see: no path of this machine.
 fn public(error: &SiteError) -> &'static str {
     match error {
         SiteError::TooLarge => "it has too many files, or the run changes too many",

@@ -23,13 +23,13 @@ const LINES_MAX: usize = 15;
 /// Longest of these lines, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
-/// The commands of a site, and what is needed to run them.
+/// The commands of a site, with the means to run them.
 pub(super) struct SiteCommands {
     checks: Vec<CheckCommand>,
     require: Vec<String>,
     /// The executable of this program.
     program: PathBuf,
-    /// Where copies are made.
+    /// The folder in which copies are made.
     copies: PathBuf,
     /// The name of the copy.
     name: String,
@@ -128,7 +128,7 @@ impl SiteCommands {
     }
 }
 
-/// What the end of a command says. `folders` are shown by other names: they differ from one run to the next.
+/// Converts the end of a command to its outcome. `folders` are shown by other names: they differ from one run to the next.
 fn outcome(check: &CheckCommand, finished: &ConfinedOutput, folders: &[(String, &str)]) -> CommandOutcome {
     let missing = |why: String| CommandOutcome::NotRun(format!("{}: {why}", ErrorCode::ToolchainMissing));
     let how = match &finished.ending {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_command_is_told_with_its_limit() {
+    fn the_end_of_a_command_is_reported_with_its_limit() {
         assert_eq!(of(Ending::Exited(0), "warning"), CommandOutcome::Passed);
         let CommandOutcome::Failed { how, output } = of(Ending::Exited(1), "a\n\nMemoryError\n") else {
             panic!()
@@ -203,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_lines_are_told_without_secrets_and_paths() {
-        // Put together, so that nobody takes this file for one that has a secret.
+    fn only_the_last_lines_are_reported_without_secrets_and_paths() {
+        // Concatenated, so that secret scanners do not report this file.
         let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
         let mut text: String = (0..100).map(|line| format!("line {line}\n")).collect();
         text.push_str(&format!(

@@ -16,10 +16,10 @@ const BYTES_MAX: u64 = 1 << 30;
 const NAMES_MAX: u32 = 10_000;
 /// Age from which a copy is no longer in use: the commands of a site may take 16 hours together.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-/// Where a server that runs as root keeps the copies, if the user of the commands cannot reach the data directory. Only root can make it.
+/// Folder of the copies if a server runs as root and the commands' user cannot reach the data directory. Only root can make it.
 const RELOCATED: &str = "/var/lib/pairofcleats-launch-copies";
 
-/// Everybody may pass through these folders, because the user of a command has to; only their owner sees what they have.
+/// All users may pass through these folders, because the user of a command has to; only their owner can list them.
 const PASSABLE: u32 = 0o711;
 /// The folders of a copy, until its command gets them.
 const PRIVATE: u32 = 0o700;
@@ -97,7 +97,7 @@ impl SiteCopy {
     /// A folder of it that a command may write, or all of it with `.`.
     ///
     /// # Errors
-    /// If something else has its place: an earlier command may have made a link there, by which this one would write elsewhere.
+    /// If something else is in its place: an earlier command may have made a link there, through which this one would write elsewhere.
     pub(super) fn output(&self, path: &str) -> io::Result<PathBuf> {
         let mut folder = self.site();
         for part in path.split('/').filter(|part| *part != ".") {
@@ -157,7 +157,7 @@ fn write(site: &Path, path: &str, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// Removes a copy. What a command made may be closed to its owner.
+/// Removes a copy. Files that a command made may be inaccessible to their owner.
 fn remove(root: &Path) {
     let removed = fs::remove_dir_all(root).or_else(|error| match error.kind() {
         ErrorKind::NotFound => Ok(()),
@@ -176,7 +176,7 @@ fn remove(root: &Path) {
 fn open_folders(root: &Path) {
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
-        // What fails here fails again when it is removed, and is reported then.
+        // A failure here repeats when the copy is removed, and is reported then.
         let _ = fs::set_permissions(&folder, Permissions::from_mode(PRIVATE));
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -208,7 +208,7 @@ mod tests {
         let temporary = copy.temporary(0).unwrap();
         assert!(temporary.is_dir() && !temporary.starts_with(copy.site()));
         assert_eq!(fs::metadata(copy.site()).unwrap().mode() & 0o777, PRIVATE);
-        // What a command leaves does not have to be open.
+        // A command may leave folders without permissions.
         let closed = copy.site().join("closed");
         fs::create_dir_all(closed.join("below")).unwrap();
         fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
@@ -219,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_may_write_is_a_folder_of_the_copy() {
+    fn a_command_writes_to_a_folder_of_the_copy() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let files: MemoryFiles = [("a.md", "one")].into_iter().collect();
         let copy = SiteCopy::make(folder.path(), "run", &files, &["public/en"]).unwrap();
         assert_eq!(copy.output(".").unwrap(), copy.site());
         assert_eq!(copy.output("public/en").unwrap(), copy.site().join("public/en"));
-        // What an earlier command removed is made again; what it put there instead is not followed.
+        // A folder that an earlier command removed is made again; a link in its place is not followed.
         fs::remove_dir_all(copy.site().join("public")).unwrap();
         assert!(copy.output("public/en").unwrap().is_dir());
         fs::remove_dir_all(copy.site().join("public")).unwrap();

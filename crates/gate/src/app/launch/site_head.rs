@@ -62,7 +62,7 @@ async fn require_in_mirror(
     }
     let message = "The site's repository was fetched without the head of its base branch.";
     Err(Fault::new(ErrorCode::CommitServiceError, message)
-        .with_hint("Call again: somebody may have pushed meanwhile. Else check that `repository` and `repo` of the site profile are the same."))
+        .with_hint("Call again: the branch may have moved. Else check that `repository` and `repo` of the site profile are the same."))
 }
 
 async fn fetch(app: &App, address: &RepositoryAddress, base: &str) -> Result<(), Fault> {

@@ -25,7 +25,7 @@ const TOTAL_TIME: Duration = Duration::from_secs(120);
 /// Longest address and reason that a report shows, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// Asks for these addresses, all of which are on listed hosts.
+/// Requests these addresses, which must all be on listed hosts.
 ///
 /// # Errors
 /// `CANCELLED`; `INTERNAL` if TLS cannot be set up.

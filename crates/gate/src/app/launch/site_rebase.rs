@@ -1,4 +1,4 @@
-//! Puts what a run changes on another commit of the base branch, if people changed nothing there that it depends on.
+//! Rebases the changes of a run onto another commit of the base branch, if people changed nothing there that they depend on.
 
 use code_hosts::forge::base_moved;
 use contract::{Fault, escaped_line};
@@ -15,7 +15,7 @@ const MOVED_MAX: usize = 200_000;
 const NAMED_MAX: usize = 10;
 
 impl RunSite {
-    /// The tree that the head of the base becomes by what a run changes.
+    /// Returns the tree of the base's head with the changes of a run.
     ///
     /// # Errors
     /// `COMMIT_SERVICE_ERROR` if people changed the same files since the run began, or what its pages link to; as [`RunSite::files`].

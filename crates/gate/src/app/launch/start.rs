@@ -43,7 +43,7 @@ pub struct StartRequest<'a> {
     pub repository: Option<RunRepository>,
     /// The key under which the run is started once.
     pub idempotency_key: Option<&'a str>,
-    /// Who starts it.
+    /// The principal who starts it.
     pub principal: &'a str,
     /// Identifies the call.
     pub trace: &'a Trace,
@@ -56,7 +56,7 @@ pub struct StartedRun {
     pub run_id: String,
     /// Its state now.
     pub state: RunState,
-    /// Whether it was started before, with the same key and configuration.
+    /// `true` if it was started before, with the same key and configuration.
     pub existing: bool,
 }
 
@@ -101,7 +101,7 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
     {
         return continue_existing(app, project, &known, &config, trace).await;
     }
-    // Only now: what a key started stays started, even if its commit is gone.
+    // Only now: a run that the key started before is returned even if its commit is gone.
     if let RunRepository::Indexed(row) = &repository {
         repository::require_indexable(row, indexing, project.id(), &repo_sha).await?;
     }
@@ -158,7 +158,7 @@ async fn run_with_key(store: &Store, project: &Project, key: &str) -> Result<Opt
     Ok(row)
 }
 
-/// The run that a call with the same key started. If that call died before it could have the run go on, this one does.
+/// The run that a call with the same key started. If that call died before it could continue the run, this one does.
 async fn continue_existing(
     app: &Arc<App>,
     project: &Project,
@@ -208,7 +208,7 @@ async fn require_room(app: &App, store: &Store, project: &Project) -> Result<(),
         format!("The project has {unfinished} launch runs that have not ended."),
     )
     .with_details(json!({ "unfinished": unfinished, "runs_max": most }))
-    .with_hint("Cancel runs that nobody needs with `launch_cancel`."))
+    .with_hint("Cancel runs that are not needed with `launch_cancel`."))
 }
 
 /// A run that is about to be written.
@@ -300,8 +300,8 @@ impl NewRun<'_> {
         }
     }
 
-    /// Has the run go on, if the operator wants that. A process that dies before leaves a run that the next call with its key, or the next
-    /// look of a server at all runs, continues.
+    /// Continues the run, if the operator wants that. If the process dies before, the next call with the same key, or the next sweep of a
+    /// server, continues it.
     async fn begin(&self, run_id: &str) -> Result<(), Fault> {
         if !self.app.config.launch.auto_advance {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What calls read of runs.
+//! Run status for calls.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct OpenedRun {
     pub snapshot: Snapshot,
     /// Its configuration.
     pub config: RunConfig,
-    /// How far each section is.
+    /// Progress of each section.
     pub sections: BTreeMap<Section, SectionState>,
     /// Its last jobs, the newest first.
     pub jobs: Vec<Job>,
@@ -168,7 +168,7 @@ pub async fn newest_events(
     if page.is_empty() { Err(run_not_found()) } else { Ok(page.into_iter().map(rows::event).collect()) }
 }
 
-/// Whether a run has ended, so that nothing is added to its log any more.
+/// Returns `true` if a run has ended, so that nothing is added to its log any more.
 ///
 /// # Errors
 /// `RUN_NOT_FOUND`; storage faults.

@@ -1,5 +1,5 @@
-//! Looks after runs that no job advances: those whose index is ready by now, those whose job was lost or ended too early, and those
-//! whose job failed too often. What is wrong with one run or project does not keep the others from being looked after.
+//! Looks after runs that no job advances: those whose index is ready by now, those whose job was lost or ended too early, and those whose
+//! job failed too often. A fault of one run or project does not affect the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const RUNS_PAGE: i64 = 100;
 /// Jobs in a row that do not advance a run, after which nothing more is tried.
 const TRIES_MAX: usize = 5;
-/// Jobs about one subject that are read to decide that: as many.
+/// Jobs about one subject that are read to decide that.
 pub(super) const TRIES_READ: i64 = 5;
 /// Time after the first of them until the next is tried, in milliseconds; it doubles with each.
 const RETRY_MS: i64 = 5_000;
@@ -86,7 +86,7 @@ async fn sweep(app: &Arc<App>, store: &Store) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Has the runs of a project go on whose index job ended. A fault is only logged: the next look finds them again.
+/// Continues the runs of a project whose index job ended. A fault is only logged: the next sweep finds them again.
 pub async fn index_ended(app: &Arc<App>, project_id: &str) {
     if !app.config.launch.enabled {
         return;
@@ -115,8 +115,8 @@ async fn look_after_project(app: &Arc<App>, store: &Store, id: &str) -> Result<(
     request_checks(app, store, &project, Requester::Sweep).await
 }
 
-/// Has the runs of a project go on that wait for an index that is ready, and, if `all`, also those that no job advances although nobody has
-/// to decide anything.
+/// Continues the runs of a project that wait for an index that is ready, and, if `all`, also those that no job advances although no
+/// decision is pending.
 async fn look_after_runs(app: &Arc<App>, store: &Store, project: &Project, all: bool) -> Result<(), Fault> {
     if !store::has_module(store, project, &LAUNCH).await? {
         return Ok(());
@@ -142,7 +142,7 @@ async fn look_after_runs(app: &Arc<App>, store: &Store, project: &Project, all: 
     }
 }
 
-/// Has a waiting run go on if its repository is indexed, or its index job will not change any more.
+/// Continues a waiting run if its repository is indexed, or its index job will not change any more.
 async fn continue_waiting(
     app: &Arc<App>,
     store: &Store,
@@ -161,7 +161,7 @@ async fn may_go_on(app: &App, store: &Store, project: &Project, run: &RunRow) ->
     Ok(awaited_job(store, pending).await?.is_none_or(|job| job.state.is_final()))
 }
 
-/// Whether the repository of a run is indexed at its commit; `None` if there is no such repository any more.
+/// Returns `true` if the repository of a run is indexed at its commit; `None` if there is no such repository any more.
 async fn has_inputs(store: &Store, project: &Project, run: &RunRow) -> Result<Option<bool>, Fault> {
     let config = RunConfig::parse(&run.config).map_err(|error| rows::malformed("config", error))?;
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
@@ -177,7 +177,7 @@ async fn go_on(app: &Arc<App>, project: &Project, run: &RunRow) -> Result<(), Fa
     request_advance(&RunRequest { app, project, run_id: &run.run_id, trace: &trace, principal: None }).await
 }
 
-/// What becomes of a run that no job advances.
+/// The next step for a run that no job advances.
 #[derive(Debug, PartialEq, Eq)]
 enum Continuation {
     /// People decide, it is not time yet, or a job is on its way.
@@ -188,7 +188,7 @@ enum Continuation {
     Fail(String),
 }
 
-/// Has a run go on whose job was lost, or ended before the run rested.
+/// Continues a run whose job was lost, or ended before the run rested.
 async fn continue_abandoned(
     app: &Arc<App>,
     store: &Store,
@@ -215,12 +215,12 @@ async fn continue_abandoned(
     }
 }
 
-/// Whether another job may be tried after these last ones about a subject, the newest first.
+/// Returns `true` if another job may be tried after these last ones about a subject, the newest first.
 pub(super) fn may_try(jobs: &[Job], now_ms: i64) -> bool {
     continuation(jobs, now_ms) == Continuation::Advance
 }
 
-/// What becomes of a run with these last jobs, the newest first.
+/// Decides the next step for a run with these last jobs, the newest first.
 fn continuation(jobs: &[Job], now_ms: i64) -> Continuation {
     let Some(last) = jobs.first() else { return Continuation::Advance };
     let failed = last.state == JobState::Failed;
@@ -251,7 +251,7 @@ fn continuation(jobs: &[Job], now_ms: i64) -> Continuation {
     }
 }
 
-/// Whether what a job refused may be possible later; `None` if it refused nothing.
+/// Returns `true` if the refused request may succeed later; `None` if the job refused nothing.
 fn refusal_is_retryable(job: &Job) -> Option<bool> {
     let answer = job.result.clone().filter(|_| job.state == JobState::Succeeded)?;
     serde_json::from_value::<JobAnswer>(answer).ok()?.refusal_is_retryable()
@@ -273,7 +273,7 @@ async fn journal<'a>(
     Journal::open(context, run_id).await
 }
 
-/// Fails runs whose last job was tried as often as jobs are, whoever asked for it.
+/// Fails runs whose last job used up its attempts, no matter who requested it.
 async fn fail_dead(app: &App, store: &Store, project: &Project) -> Result<(), Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), None, JOBS_MAX).await?;
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_tried_again_later_and_later_and_not_for_ever() {
+    fn failures_are_retried_with_growing_delays_and_not_for_ever() {
         let failed = || Job { error: Some(json!({ "message": "it broke" })), ..job(JobState::Failed, 100) };
         assert_eq!(continuation(&[failed()], 100 + RETRY_MS - 1), Continuation::Leave);
         assert_eq!(continuation(&[failed()], 100 + RETRY_MS), Continuation::Advance);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_for_good_waits_for_people() {
+    fn permanent_refusals_wait_for_people() {
         assert_eq!(continuation(&[refused(ErrorCode::IllegalState, 0)], i64::MAX), Continuation::Leave);
         let unreachable = || refused(ErrorCode::CommitServiceError, 0);
         assert_eq!(continuation(&[unreachable()], RETRY_MS), Continuation::Advance);

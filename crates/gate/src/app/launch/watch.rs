@@ -1,7 +1,7 @@
 //! Watches pages: after an index run, the pages of watched sites are compared with what they cite, in a job for each site.
 //!
-//! The end of an index run requests the job, and the sweep does if that request was lost. The result is one row for the newest pages of each
-//! product, with the generation of the index that they were compared with. Pages without a row of the current generation are due.
+//! The end of an index run requests the job, and the sweep does if that request was lost. The result is one row for the newest pages of
+//! each product, with the generation of the compared index. Pages without a row of the current generation are due.
 
 mod check;
 mod compared;
@@ -48,7 +48,7 @@ const NOT_WATCHED_HERE: &str =
 /// Most products of a project whose pages are watched.
 const PRODUCTS_MAX: i64 = 1000;
 
-/// Who asks for checks.
+/// The origin of a request for checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requester {
     /// An index run that ended: whatever failed before may succeed now.
@@ -97,7 +97,7 @@ pub(super) async fn request_checks(
     Ok(())
 }
 
-/// Whether it is time for another job, after those that failed.
+/// Returns `true` if it is time for another job, after those that failed.
 async fn may_try(app: &App, store: &Store, project: &Project, subject: &str) -> Result<bool, Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(subject), sweep::TRIES_READ).await?;
@@ -171,7 +171,7 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         match check.run(due).await {
             Ok(()) => checked += 1,
             Err(fault) => {
-                // What is wrong with the pages of one product does not keep the others from being compared.
+                // A fault with the pages of one product does not keep the others from being compared.
                 tracing::info!(
                     run_id = due.run.run_id,
                     "the pages of a launch run could not be compared: {fault}"

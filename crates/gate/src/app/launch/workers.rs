@@ -1,4 +1,4 @@
-//! Runs workers: reads what they want to know of the site, the repository and its index, and calls them on a thread that may block.
+//! Runs workers: reads the facts that they need about the site, the repository and its index, and calls them on a thread that may block.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub static WORKERS: WorkerTable = &[
 /// Most changed paths that are listed: more than the largest budget allows, because each fix may add as many.
 const CHANGED_MAX: usize = 20_000;
 
-/// What was read of the site before the worker runs.
+/// Content of the site that was read before the worker runs.
 #[derive(Default)]
 pub(super) struct ReadSite {
     /// Paths of the files that the run changed.
@@ -114,7 +114,7 @@ pub(super) async fn run(
     blocking(work).await.map(Some).map_err(stop)
 }
 
-/// Reads the site as far as the worker wants it, and asks what the worker wants to know of the repository. Blocks.
+/// Reads the parts of the site that the worker needs, and collects its questions about the repository. Blocks.
 fn prepare(
     site: &RunSite,
     inputs: &ItemInputs,
@@ -135,7 +135,7 @@ fn prepare(
     Ok((read, questions))
 }
 
-/// A site that cannot be used is an answer; all else makes the job fail.
+/// An unusable site is an answer; everything else makes the job fail.
 fn stop(fault: Fault) -> Stop {
     match fault.code {
         ErrorCode::IllegalState | ErrorCode::CommitServiceError => Stop::Answer(fault),

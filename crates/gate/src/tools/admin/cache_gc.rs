@@ -110,7 +110,7 @@ async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Faul
     };
     // Projects share mirrors, so only the operator removes them.
     if call.caller.principal.is_operator() && repository.is_none() {
-        // What was removed in the project is reported even if a project cannot be asked which mirrors it uses.
+        // Removals in the project are reported even if the mirrors that a project uses cannot be found out.
         if let Err(fault) = collect_mirrors(&call, dry_run, &mut removed).await {
             call.warn(Warning::new("mirrors_kept", format!("Mirrors were not collected: {}", fault.message)));
         }

@@ -202,7 +202,7 @@ pub async fn create(
     Ok(CreatedKey { id: issued.id, key: issued.secret, projects_absent })
 }
 
-/// How long a key lives, in milliseconds; none means that it never expires.
+/// The lifetime of a key, in milliseconds; `None` means that it never expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime(Option<i64>);
 
@@ -286,14 +286,14 @@ fn granted_scopes(principal: &Principal, named: &[String]) -> Result<BTreeSet<Sc
     Ok(scopes)
 }
 
-/// The operator who changes keys. On a server that is open to everybody nobody may: a key would outlive the openness.
+/// Returns the operator who changes keys. On a server that is open to everybody, all callers are refused: a key would outlive the openness.
 fn require_author(call: &Call) -> Result<&Principal, Fault> {
     call.require_operator()?;
     let principal: &Principal = &call.caller.principal;
     if principal.is_identified() {
         return Ok(principal);
     }
-    Err(Fault::new(ErrorCode::Forbidden, "Keys cannot be changed by somebody without one.")
+    Err(Fault::new(ErrorCode::Forbidden, "Keys cannot be changed by a caller without a key.")
         .with_hint("Use `pairofcleats keys` on the machine of the server."))
 }
 

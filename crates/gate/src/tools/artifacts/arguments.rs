@@ -43,7 +43,7 @@ impl UrlList {
     }
 }
 
-/// Whether the call comes from the operator on this machine, over the command line or stdio.
+/// Returns `true` if the call comes from the operator on this machine, over the command line or stdio.
 pub(super) fn is_local_operator(call: &Call) -> bool {
     call.caller.principal.is_local && matches!(call.caller.surface, Surface::Cli | Surface::Stdio)
 }

@@ -66,7 +66,7 @@ impl ProjectFile {
     }
 }
 
-/// Whether an argument is a file name without folders. Names that begin with a dot are reserved for temporary files.
+/// Returns `true` if an argument is a file name without folders. Names that begin with a dot are reserved for temporary files.
 fn is_plain_name(name: &str) -> bool {
     let forbidden = |c: char| c.is_control() || matches!(c, '/' | '\\');
     !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.') && !name.contains(forbidden)

@@ -185,7 +185,7 @@ fn probe_config(
 fn checked_identifier(name: &str) -> Result<String, Fault> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    // Postgres truncates longer identifiers, which would make another name.
+    // Postgres truncates longer identifiers, which would change the name.
     if starts && name.len() <= 63 && name.chars().all(fits) {
         return Ok(name.to_owned());
     }

@@ -1,5 +1,4 @@
-//! `resources/file_facts`: what is known of a file, of its parts and of its lines beside their text: last change, definitions,
-//! authors, risks, lint findings.
+//! `resources/file_facts`: the facts about a file, its parts and its lines: last change, definitions, authors, risks, lint findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +67,7 @@ pub struct KnownFile {
 }
 
 impl KnownFile {
-    /// Who wrote the part that has a line.
+    /// Returns the authors of the part that contains a line.
     #[must_use]
     pub fn authors_of(&self, line: u32) -> &[String] {
         let line = i32::try_from(line).unwrap_or(i32::MAX);

@@ -1,4 +1,4 @@
-//! The instruction catalog beside its tools: the prompt `apply_instructions`, and the completion of ids.
+//! Operations of the instruction catalog that are not tools: the prompt `apply_instructions`, and the completion of ids.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ use instructions::apply::{Applicable, Applied, apply};
 use instructions::{InstructionEntry, Stored};
 use tenancy::Scope;
 
-/// Tokens of instructions that a prompt has unless the caller says otherwise.
+/// Default limit on the tokens of instructions in a prompt.
 const TOKENS_DEFAULT: usize = 4000;
 /// Entries that a task may choose by meaning.
 const ABOUT_TASK_MAX: usize = 20;

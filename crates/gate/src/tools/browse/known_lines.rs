@@ -1,4 +1,4 @@
-//! Which commits added the lines of a file, in the form of an answer.
+//! The commits that added the lines of a file, in the form of an answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -142,7 +142,7 @@ fn listed_resource(known: &[RepositoryRow], document: bool, file: ListedFile) ->
 /// The last file of the previous page; encoded as the cursor.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct CursorPosition {
-    /// Whether all documents were listed.
+    /// `true` if all documents were listed.
     past_documents: bool,
     repository_id: i64,
     /// Number of files on all previous pages.

@@ -41,16 +41,16 @@ pub use suggest::{QuerySuggestion, Suggestions};
 pub const LIST_FILES: &ToolSpec = &list::TOOL;
 /// One indexed file; answers [`FileText`].
 pub const READ_FILE: &ToolSpec = &read::TOOL;
-/// What a folder contains; answers [`FolderList`].
+/// The entries of a folder; answers [`FolderList`].
 pub const LIST_FOLDER: &ToolSpec = &folder::TOOL;
-/// Where a symbol is defined and used; answers like the tool `navigate`.
+/// The definition and uses of a symbol; answers like the tool `navigate`.
 pub const READ_SYMBOL: &ToolSpec =
     &ToolSpec { name: "resources/symbol", title: "Read a symbol", ..super::search::navigate::TOOL };
 /// Values that match what was typed; answers [`Completions`].
 pub const COMPLETE: &ToolSpec = &complete::TOOL;
-/// What is known of a file beside its text; answers [`KnownFile`].
+/// The known facts of a file; answers [`KnownFile`].
 pub const FILE_FACTS: &ToolSpec = &file_facts::TOOL;
-/// What the last word of a query may become; answers [`Suggestions`].
+/// Completions of the last word of a query; answers [`Suggestions`].
 pub const COMPLETE_QUERY: &ToolSpec = &suggest::TOOL;
 /// Searches one portable file; answers like the tool `search`.
 pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
@@ -60,7 +60,7 @@ pub const SEARCH_PAGE: &ToolSpec = &super::search::search_page::TOOL;
 pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
 /// Ids of instructions that match what was typed; answers [`Completions`].
 pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
-/// What changed in the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
+/// The changes of the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
 pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
 /// All bytes of an artifact of a launch run; answers [`ArtifactBytes`].
 pub const READ_LAUNCH_ARTIFACT: &ToolSpec = &super::launch::artifact_bytes::TOOL;
@@ -101,7 +101,7 @@ pub async fn browse(app: &Arc<App>, request: Request) -> Result<Envelope, Refusa
     operations().call(app, request).await
 }
 
-/// Whether `caller` may use `operation`; the lists of prompts and resources are empty otherwise, like the list of tools.
+/// Returns `true` if `caller` may use `operation`; the lists of prompts and resources are empty otherwise, like the list of tools.
 #[must_use]
 pub fn is_open_to(operation: &ToolSpec, config: &Config, caller: &Caller) -> bool {
     operations().listed(config, caller).any(|open| open.name == operation.name)

@@ -94,7 +94,7 @@ enum TypedField {
     Repository,
 }
 
-/// The name of [`TypedField::Repository`], and what it does.
+/// The name of [`TypedField::Repository`], and its description.
 const REPOSITORY: (&str, &str) = ("repo", "Only this repository.");
 
 impl TypedField {
@@ -113,7 +113,7 @@ impl TypedField {
     }
 }
 
-/// The word that is being typed, and what stands before it.
+/// The word that is being typed, and its context.
 #[derive(Debug, PartialEq)]
 struct TypedWord<'a> {
     before: &'a str,
@@ -201,7 +201,7 @@ impl<'a> TypedWord<'a> {
         }
     }
 
-    /// What the repositories have.
+    /// Suggests values and names from the indexed repositories.
     async fn indexed(&self, tx: &mut ProjectTx, repositories: &[i64]) -> Result<Vec<QuerySuggestion>, Fault> {
         let target = match self.field {
             Some(TypedField::Filter(field)) => Some(field.target),

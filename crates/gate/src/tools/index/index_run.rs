@@ -25,7 +25,7 @@ pub(in crate::tools) struct IndexRequest<'a> {
     pub(in crate::tools) options: Options,
     /// The new model of the project.
     pub(in crate::tools) model: Option<ModelName>,
-    /// Whether the caller confirmed that the new model discards the existing vectors.
+    /// `true` if the caller confirmed that the new model discards the existing vectors.
     pub(in crate::tools) confirmed: bool,
 }
 
@@ -35,9 +35,9 @@ pub(in crate::tools) struct FinishedIndexRun {
     pub(in crate::tools) project: Project,
     /// The job.
     pub(in crate::tools) job_id: String,
-    /// Whether the job already existed when the call requested it.
+    /// `true` if the job already existed when the call requested it.
     pub(in crate::tools) attached: bool,
-    /// What the run did.
+    /// The report of the run.
     pub(in crate::tools) report: RunReport,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::tools) struct StartedIndexRun {
     pub(in crate::tools) project: Project,
     /// The job.
     pub(in crate::tools) job_id: String,
-    /// Whether the job already existed when the call requested it.
+    /// `true` if the job already existed when the call requested it.
     pub(in crate::tools) attached: bool,
     /// queued or running.
     pub(in crate::tools) state: &'static str,
@@ -137,7 +137,7 @@ async fn warn_of_overlap(call: &Call, project: &Project, root: &RepositoryRoot) 
     Ok(())
 }
 
-/// Whether one root is a part of the other: a directory below it, or a folder of the same repository by its address.
+/// Returns `true` if one root is a part of the other: a directory below it, or a folder of the same repository by its address.
 fn lies_in(inner: &str, outer: &str) -> bool {
     let address = |root: &str| RepositoryAddress::parse(root)?.ok();
     match (address(inner), address(outer)) {
@@ -174,7 +174,7 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
         let is_cancelled = || cancel.is_cancelled();
         match root.kind() {
             _ if workspace_exists => {}
-            // What cannot be fetched or unpacked leaves no workspace behind either.
+            // A repository that cannot be fetched or unpacked leaves no workspace behind either.
             RootKind::Address(address) => mirrors.probe(address, &is_cancelled)?,
             RootKind::Archive => archives.probe(root.path(), &is_cancelled)?,
             RootKind::Directory => indexing::require_files(&root, &settings, &is_cancelled)?,
@@ -305,7 +305,7 @@ pub(in crate::tools) async fn resolve_scip_files(
     .await
 }
 
-/// Whether a path that does not exist would be in a folder.
+/// Returns `true` if a path that does not exist would be in a folder.
 fn is_below(root: &Path, path: &Path) -> bool {
     path.strip_prefix(root)
         .is_ok_and(|rest| rest.components().all(|part| matches!(part, Component::Normal(_))))

@@ -1,4 +1,4 @@
-//! `instructions/diff`: what changed since a client read the catalog.
+//! `instructions/diff`: the changes since a client read the catalog.
 
 use std::collections::BTreeMap;
 
@@ -142,13 +142,13 @@ pub(super) async fn compare(
     }
 }
 
-/// What a client lacks.
+/// The entries that a client lacks.
 pub(super) enum Lacking {
     /// Nothing: it has the catalog's hash.
     Nothing,
     /// All entries: it did not say what it has.
     Everything,
-    /// What differs from that which it has; may be empty.
+    /// The difference from the client's state; may be empty.
     Difference(Difference),
 }
 
@@ -176,7 +176,7 @@ pub(super) async fn lacking(
     Ok(if found.is_empty() && is_current { Lacking::Nothing } else { Lacking::Difference(found) })
 }
 
-/// Whether the client has the catalog's hash and, if it says which, its metadata hash.
+/// Returns `true` if the client has the catalog's hash and, if it sent one, its metadata hash.
 fn is_current(catalog: &Catalog, client: &ClientState) -> bool {
     let equals = |text: &String, hash| parse_hash(text) == Some(hash);
     client.client_hash.as_ref().is_some_and(|text| equals(text, catalog.state.hash))
@@ -197,7 +197,7 @@ async fn all(
     Ok(DiffOutput { changed: Some(items), next_cursor, ..output })
 }
 
-/// What changed since a revision.
+/// Returns the changes since a revision.
 async fn since(catalog: &mut Catalog, revision: i64) -> Result<Difference, Fault> {
     let newest = catalog.state.revision;
     let Some(changed) = catalog.changed_since(revision).await? else {

@@ -1,6 +1,6 @@
 //! Instructions that say the same, or nearly: pairs with the same text, with nearly the same words, or with close vectors.
 //!
-//! The vectors are those of the search by meaning, which are made of title and text. Vectors do not tell a rule from its opposite.
+//! The vectors are those of the search by meaning, which are made of title and text. Vectors do not distinguish a rule from its opposite.
 
 use std::collections::{BTreeMap, HashMap};
 

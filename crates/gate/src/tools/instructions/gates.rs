@@ -1,4 +1,4 @@
-//! `gates/evaluate`: whether the catalog is as the team wants it.
+//! `gates/evaluate`: checks the catalog against the team's requirements.
 
 use schemars::JsonSchema;
 use serde::Serialize;

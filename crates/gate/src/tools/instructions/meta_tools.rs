@@ -100,7 +100,7 @@ struct McpTool {
 }
 
 async fn meta_tools(call: Call, input: ProjectInput) -> Result<Output, Fault> {
-    // The methods are the same for all projects, but a wrong project is told here as well.
+    // The methods are the same for all projects, but a wrong project is reported here as well.
     if let Some(project_id) = &input.project_id {
         call.project(Some(project_id)).await?;
     }

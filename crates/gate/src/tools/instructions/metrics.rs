@@ -1,4 +1,4 @@
-//! `metrics/snapshot`: how often the catalog's methods were called, and how long they took.
+//! `metrics/snapshot`: the numbers and durations of calls of the catalog's methods.
 
 use schemars::JsonSchema;
 use serde::Serialize;

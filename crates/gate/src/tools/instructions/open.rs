@@ -10,7 +10,7 @@ use instructions::{Stored, Usage};
 use store::Project;
 use tenancy::{Projects, Scope};
 
-/// What makes the first catalog of a project that does not exist.
+/// A hint at the ways to create the first catalog of a project that does not exist.
 const IMPORT_HINT: &str = "The first import makes it: `instructions_import`, or on the command line `pairofcleats instructions import DIR` \
     or `import-agents`. `workspace_status` (`pairofcleats projects`) lists the projects.";
 
@@ -39,7 +39,7 @@ async fn no_catalog(call: &Call, project_id: Option<&str>) -> Result<Fault, Faul
     Ok(fault)
 }
 
-/// How often these entries were used, uses of this process included that are not written yet. Those never used are left out.
+/// Returns how often these entries were used, including uses of this process that are not written yet. Those never used are left out.
 pub(super) async fn usage_of(
     call: &Call,
     project: &Project,

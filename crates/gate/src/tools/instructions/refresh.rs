@@ -1,4 +1,4 @@
-//! Has changed entries indexed in the background.
+//! Indexes changed entries in the background.
 
 use crate::app::background_run;
 use crate::catalog::RECORDS_ROOT;
@@ -22,7 +22,7 @@ pub(super) async fn request_index_run(call: &Call, project: &Project) {
     }
 }
 
-/// Whether an index run of the catalog is queued or in progress.
+/// Returns `true` if an index run of the catalog is queued or in progress.
 pub(super) async fn is_pending(call: &Call, project: &Project) -> Result<bool, Fault> {
     let store = call.app.store().await?;
     let mut control = store.control_read().await?;

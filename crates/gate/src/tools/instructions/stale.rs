@@ -1,6 +1,6 @@
 //! Stale instructions: those that name files, scripts or symbols that the project's index does not have.
 //!
-//! The rules may stand in the indexed repository as well: as files of agents, or as an exported folder. Such files are no evidence
+//! The rules may be in the indexed repository as well: as files of agents, or as an exported folder. Such files are no evidence
 //! ([`RuleFiles`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -97,7 +97,7 @@ pub(super) async fn stale_entries(
     Ok(Some(named.iter().map(unknown).filter(is_stale).collect()))
 }
 
-/// The project's repositories that are folders, or were, and that a search can find something of.
+/// The project's repositories that are or were folders, and whose content a search can find.
 async fn indexed_repositories(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;
@@ -175,12 +175,12 @@ struct KnownNames<'a> {
 }
 
 impl KnownNames<'_> {
-    /// Whether a text contains the name.
+    /// Returns `true` if a text contains the name.
     async fn has_symbol(&mut self, symbol: &str) -> Result<bool, Fault> {
         self.contains(symbol, None).await
     }
 
-    /// Whether a file that defines scripts contains the name.
+    /// Returns `true` if a file that defines scripts contains the name.
     async fn has_script(&mut self, script: &Script) -> Result<bool, Fault> {
         let mut is_known = false;
         for file in script.files {
@@ -189,8 +189,8 @@ impl KnownNames<'_> {
         Ok(is_known)
     }
 
-    /// Whether a text of the repositories contains `name` as a word, in files of this name if one is given; also true once too many
-    /// names were looked up. Files that hold instructions do not count.
+    /// Checks whether a text of the repositories contains `name` as a word, in files of this name if one is given. Also returns `true` once
+    /// too many names were looked up. Files that hold instructions do not count.
     async fn contains(&mut self, name: &str, file: Option<&str>) -> Result<bool, Fault> {
         if self.searches >= SEARCHES_MAX {
             return Ok(true);
@@ -228,7 +228,7 @@ impl KnownNames<'_> {
             if files.is_empty() || (answer.total <= offset && !answer.total_is_least) {
                 return Ok(false);
             }
-            // What is not looked at may be code.
+            // The remaining lines may be code.
             if offset > answer.offset_max {
                 return Ok(true);
             }

@@ -1,4 +1,4 @@
-//! The tools of the catalog with what `meta/tools` says of them.
+//! The tools of the catalog, with the properties that `meta/tools` lists.
 
 use super::{
     checksums, diff, export, flush, gates, get, hotset, import, list, meta_tools, metrics, reload, remove,
@@ -10,9 +10,9 @@ use crate::tools::ToolSpec;
 pub(crate) struct CatalogTool {
     /// Its entry of the tool list.
     pub(crate) spec: &'static ToolSpec,
-    /// Whether it is refused unless the operator allows writes; `instructions/repair` is only if it has something to repair.
+    /// `true` if it is refused unless the operator allows writes; `instructions/repair` is refused only if it has something to repair.
     pub(crate) is_mutation: bool,
-    /// Whether its answer is stable and depends only on the catalog.
+    /// `true` if its answer is stable and depends only on the catalog.
     pub(crate) is_stable: bool,
 }
 

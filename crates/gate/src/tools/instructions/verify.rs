@@ -1,4 +1,4 @@
-//! `integrity/verify`: whether somebody changed bodies or hashes behind the server's back.
+//! `integrity/verify`: detects bodies and hashes that were changed behind the server's back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(crate) const TOOL: ToolSpec = reading(
     |call, arguments| run_typed(call, arguments, verify),
 );
 
-/// Why names cannot be looked up.
+/// The reason why names cannot be looked up.
 const NO_REPOSITORY: &str = "no repository is indexed";
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -33,9 +33,9 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 
 /// Events that are in memory at a time.
 const EVENTS_READ: i64 = 100;
-/// Interval at which a run is looked at that a client follows.
+/// Interval at which a run that a client follows is polled.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
-/// The part of the time limit of the call for which a run is followed, so that the stream ends with its last number.
+/// The part of the call's time limit for which a run is followed, so that the stream can still end with its last number.
 const FOLLOW_PERCENT: u64 = 90;
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `launch_get_artifact`: what a worker of a run wrote, in parts.
+//! `launch_get_artifact`: the output of a run's worker, in parts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,7 +86,7 @@ async fn get_artifact(call: Call, input: Input) -> Result<Output, Fault> {
 /// A part of an artifact.
 ///
 /// # Errors
-/// `INVALID_INPUT` with the names that there are.
+/// `INVALID_INPUT` with the existing names.
 pub(super) async fn artifact_part(
     run: &RunCall,
     name: &str,
@@ -94,7 +94,7 @@ pub(super) async fn artifact_part(
 ) -> Result<ArtifactPart, Fault> {
     let store = run.store().await?;
     let range = |number: u32| i32::try_from(number).unwrap_or(i32::MAX).min(i32::MAX - 1);
-    // A name that is none leads to the same answer, but is not looked up.
+    // An invalid name leads to the same answer, but is not looked up.
     let looked_up = if is_artifact_name(name) { name } else { "" };
     let range = (range(offset), range(bytes_max));
     let part = runs::artifact_part(store, &run.project, &run.run_id, looked_up, range).await?;
@@ -130,7 +130,7 @@ impl Artifact {
     }
 }
 
-/// The text of a part, without a character that continues in the next part; `None` if it is no text.
+/// The text of a part, without a character that continues in the next part; `None` if it is not text.
 fn text_of<'a>(content: &'a [u8], content_type: &str, is_last: bool) -> Option<&'a str> {
     let is_text = content_type.starts_with("text/") || content_type == "application/json";
     match std::str::from_utf8(content) {
@@ -190,13 +190,13 @@ mod tests {
         let read = parts(&bytes, "application/zip", 100);
         let whole: Vec<u8> = read.iter().flat_map(|part| STANDARD.decode(&part.content).unwrap()).collect();
         assert_eq!((whole, read.len()), (bytes.clone(), 3));
-        // What calls itself a text and is none, too.
+        // Declared as text, but binary.
         assert_eq!(parts(&bytes, "text/plain", 1000)[0].encoding, "base64");
         assert_eq!(parts("{}".as_bytes(), "application/json", 16)[0].content, "{}");
     }
 
     #[test]
-    fn an_artifact_that_ends_in_the_middle_of_a_character_is_no_text() {
+    fn an_artifact_that_ends_in_the_middle_of_a_character_is_not_text() {
         let read = parts(&[b'a', 0xc3], "text/plain", 16);
         assert_eq!((read.len(), read[0].encoding.as_str()), (1, "base64"));
         assert_eq!(parts(b"", "text/plain", 16)[0].next_offset, None);

@@ -149,7 +149,7 @@ fn read_cursor(text: &str) -> Result<(i64, RunId), Fault> {
         Some((time.parse().ok()?, RunId::parse(id).ok()?))
     };
     read().ok_or_else(|| {
-        Fault::new(ErrorCode::InvalidInput, "The cursor is none that this tool gave.")
+        Fault::new(ErrorCode::InvalidInput, "The cursor is invalid.")
             .with_details(json!({ "field": "cursor" }))
             .with_hint("Send `next_cursor` of the page before, or no cursor for the first page.")
     })

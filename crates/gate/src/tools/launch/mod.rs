@@ -1,5 +1,5 @@
-//! Tools of launch runs: they start runs, have jobs advance them, and show them. What a tool may do in which state is decided by
-//! [`launch::legality`]; the work itself is done in [`crate::app::launch`].
+//! Tools of launch runs: they start runs, have jobs advance them, and show them. [`launch::legality`] decides which tools are legal in
+//! which state; [`crate::app::launch`] does the work.
 
 pub(super) mod artifact_bytes;
 pub(super) mod cancel;

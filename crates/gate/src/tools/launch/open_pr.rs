@@ -63,7 +63,7 @@ async fn open_pr(call: Call, input: RunInput) -> Result<Output, Fault> {
 }
 
 /// Warns of sentences that the repository does not say any more, if the site is watched. People may publish them all the same, also where
-/// it cannot be told.
+/// this cannot be found out.
 async fn warn_if_stale(run: &RunCall, site_profile: &str) {
     let known = run_freshness(&run.call.app, &run.project, run.run_id.as_str(), site_profile).await;
     let Ok(Some(freshness)) = known else { return };

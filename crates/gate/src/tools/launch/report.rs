@@ -1,4 +1,4 @@
-//! A validation report as tools answer it: whole but for the issues, of which it may have thousands.
+//! A validation report as tools answer it: complete except for the issues, as there may be thousands.
 
 use launch::issue::Severity;
 use launch::report::ValidationReport;

@@ -1,4 +1,4 @@
-//! `launch_resume`: has a run go on to its next boundary.
+//! `launch_resume`: continues a run to its next boundary.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -15,7 +15,7 @@ use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::{Call, ProgressUpdate};
 use contract::Fault;
 
-/// Interval of progress updates while a job works; clients give up on calls of which they hear nothing.
+/// Interval of progress updates while a job works; clients give up on calls that report nothing.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 /// Largest report that is read.
 const REPORT_BYTES_MAX: i32 = 64 << 20;
@@ -87,12 +87,12 @@ impl RunCall {
         }
     }
 
-    /// Who calls.
+    /// Returns the id of the calling principal.
     pub(super) fn principal(&self) -> &str {
         &self.call.caller.principal.id
     }
 
-    /// Has a job do something with the run, waits for it, and records the call in the log of the run.
+    /// Requests a job for an action on the run, waits for it, and records the call in the log of the run.
     pub(super) async fn act(&self, action: Action) -> Result<JobAnswer, Fault> {
         let request = self.request();
         let work = runs::run_action(&request, action, &self.call.cancel);
@@ -143,7 +143,7 @@ pub(super) async fn with_progress<T>(call: &Call, what: &str, work: impl Future<
     }
 }
 
-/// What identifies the call in logs of runs.
+/// Returns the trace that identifies the call in logs of runs.
 pub(super) fn trace_of(call: &Call) -> Trace {
     Trace::of_call(call.caller.request_id.as_deref(), call.app.clock.now().as_nanosecond())
 }

@@ -190,7 +190,7 @@ impl From<&OpenedRun> for RunStatus {
 }
 
 impl RunStatus {
-    /// The status with what is known of the pages.
+    /// The status, with the freshness of the pages.
     pub(super) fn with_freshness(self, freshness: Option<RunFreshness>) -> Self {
         Self { freshness: freshness.map(FreshnessStatus::from), ..self }
     }

@@ -1,4 +1,4 @@
-//! What the entries of the tool list have in common here.
+//! Defaults of the launch tools in the tool list.
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};

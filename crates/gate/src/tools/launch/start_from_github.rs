@@ -1,4 +1,4 @@
-//! `launch_start_run_from_github_repo_url`: starts a run from the address of a repository, whose name, manifests and README tell the rest.
+//! `launch_start_run_from_github_repo_url`: starts a run from a repository's address, and infers the rest from the repository.
 
 use launch::addresses::GithubRepository;
 use launch::config::{LOCALE_DEFAULT, LayoutMode, Platform, Section};
@@ -135,7 +135,7 @@ async fn find_or_fetch(
     {
         return Ok(found);
     }
-    // To have something new indexed is more than to start a run.
+    // Indexing a new repository needs more rights than starting a run.
     let allowed = match call.caller.principal.has_scope(Scope::Index) {
         true => Some(indexable_roots(call, project_id).await?),
         false => None,

@@ -71,7 +71,7 @@ async fn start_run(call: Call, input: Input) -> Result<Output, Fault> {
     Ok(Output { run_id, state, existing })
 }
 
-/// Reads a configuration. It is checked here, and not with the other arguments, because what is wrong with it has a code of its own.
+/// Reads a configuration. It is checked here, and not with the other arguments, because its faults have a code of their own.
 fn checked_config(config: Value) -> Result<RunConfigInput, Fault> {
     static SCHEMA: LazyLock<Result<InputSchema, String>> =
         LazyLock::new(|| InputSchema::compile(schema::generate_schema::<RunConfigInput>()));

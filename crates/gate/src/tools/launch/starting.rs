@@ -1,4 +1,4 @@
-//! What the tools that start runs have in common.
+//! Code shared by the tools that start runs.
 
 use launch::config::RunConfigInput;
 use store::Project;

@@ -16,7 +16,7 @@ const PROJECTS_MAX: usize = 32;
 
 /// The repository that a call is about.
 enum Sought {
-    /// The one around this directory, of which symbolic links are resolved.
+    /// The one around this directory, whose symbolic links are resolved.
     Around(PathBuf),
     /// The one with this root.
     Root(String),
@@ -73,7 +73,7 @@ impl AnsweredCall {
         let is_local = self.caller.principal.is_local;
         match self.repository.as_deref().map(|named| (named, RepositoryAddress::parse(named))) {
             Some((_, Some(address))) => Some(Sought::Root(address.ok()?.as_str().to_owned())),
-            // What exists on this machine is not looked up for callers on others.
+            // Paths of this machine are not looked up for callers on others.
             Some((path, None)) if path.starts_with('/') && !is_local => {
                 Some(Sought::Root(path.trim_end_matches('/').to_owned()))
             }
@@ -95,7 +95,7 @@ async fn resolved(path: PathBuf) -> Option<PathBuf> {
     blocking(move || Ok(path.canonicalize().ok())).await.ok()?
 }
 
-/// Whether the project may still read the repository. Records of modules are none.
+/// Returns `true` if the project may still read the repository; `false` for records of modules.
 fn may_be_read(row: &RepositoryRow, allowed: &AllowedRoots) -> bool {
     match RepositoryAddress::parse(&row.root) {
         _ if !row.is_readable() => false,

@@ -1,5 +1,5 @@
-//! What `_meta.next` may propose where nothing is indexed: a directory that is plausibly a repository, or the project or repository
-//! that was probably meant.
+//! Proposals of `_meta.next` where nothing is indexed: a directory that is plausibly a repository, or the project or repository that was
+//! probably meant.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl AnsweredCall {
         self.indexable = self.find_indexable(call).await;
     }
 
-    /// The path or address of what an index run may be proposed for.
+    /// The path or address of the repository for which an index run may be proposed.
     async fn find_indexable(&self, call: &Call) -> Option<String> {
         let is_local = self.caller.principal.is_local;
         let project = self.project.as_deref().or(self.caller.project.as_deref());
@@ -45,7 +45,7 @@ impl AnsweredCall {
             Some(named) if matches!(RepositoryAddress::parse(named), Some(Ok(_))) => {
                 return Some(named.to_owned());
             }
-            // Whether it exists on this machine is not said to callers on others.
+            // Callers on other machines must not learn whether it exists on this one.
             Some(named) if named.starts_with('/') && !is_local => return Some(named.to_owned()),
             Some(named) if named.starts_with('/') => vec![named.into()],
             Some(_) => return None,
@@ -115,8 +115,8 @@ fn nearest<'n>(asked: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n 
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
-/// The canonical path of what may be indexed and looks like a repository: an archive, or a directory with `.git`, a manifest or
-/// source code, which is not the home of the user or a directory above it.
+/// The canonical path of a file or directory that may be indexed and looks like a repository: an archive, or a directory with `.git`, a
+/// manifest or source code, which is not the home of the user or a directory above it.
 fn plausible_root(path: &Path, allowed: &AllowedRoots) -> Option<PathBuf> {
     let root = allowed.check(path).ok()?;
     let found = root.path().to_owned();
@@ -136,7 +136,7 @@ fn is_repository(directory: &Path) -> bool {
     has_code || folders.iter().any(|folder| look_into(folder).0)
 }
 
-/// Whether a directory has a manifest or a file of code, and its folders.
+/// Looks for a manifest or a file of code in a directory, and lists its folders.
 fn look_into(directory: &Path) -> (bool, Vec<PathBuf>) {
     let mut folders = Vec::new();
     let Ok(entries) = directory.read_dir() else { return (false, folders) };

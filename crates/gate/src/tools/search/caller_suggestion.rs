@@ -28,7 +28,7 @@ pub(super) struct ShownRange {
     pub(super) definition_line: Option<usize>,
     /// The `line` argument.
     pub(super) line: Option<usize>,
-    /// Whether the call asked for a range of lines rather than the whole file.
+    /// `true` if the call asked for a range of lines rather than the whole file.
     pub(super) is_part: bool,
 }
 

@@ -182,7 +182,7 @@ impl FileTarget {
     }
 }
 
-/// What has a file.
+/// The revision that has a file.
 enum FileRevision {
     /// The default branch.
     Default,

@@ -1,5 +1,5 @@
-//! Says what an empty or partial answer does not cover: `_meta.coverage`, the one value behind every sentence about files that are
-//! not indexed.
+//! Determines the files that an empty or partial answer does not cover: `_meta.coverage`, the one value behind every sentence about files
+//! that are not indexed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,13 +61,13 @@ pub(super) async fn note_search(
     note(call, project, roots, sought, is_doubtful).await;
 }
 
-/// Whether a hit is the definition of a name, ignoring case.
+/// Returns `true` if a hit is the definition of a name, ignoring case.
 fn defines(hit: Option<&str>, name: &str) -> bool {
     let last = hit.and_then(|qualified| qualified.rsplit(['.', ':', '#']).next());
     last.is_some_and(|last| last.to_lowercase() == name.to_lowercase())
 }
 
-/// What of a request may occur literally: in the query, and in filters beside it.
+/// Returns the parts of a request that may occur literally: in the query, and in its filters.
 fn literal_parts(request: &SearchRequest) -> LiteralParts {
     let mut parts = LiteralParts::of(&request.query);
     for filter in &request.filters {
@@ -86,7 +86,7 @@ fn sought_lines(request: &SearchRequest, exact: &ExactQuery) -> Option<Sought> {
     Some(Sought::lines(&request.query, finder))
 }
 
-/// Notes what a navigation does not cover that found few places: whether the name occurs in a file that is not indexed.
+/// Notes the coverage of a navigation that found few places: whether the name occurs in a file that is not indexed.
 pub(super) async fn note_navigation(
     call: &Call,
     project: &Project,
@@ -179,7 +179,7 @@ async fn list_searched(
     Ok(rows)
 }
 
-/// Notes what an answer does not cover: always if it `is_doubtful`, else if what was asked occurs in what is left out.
+/// Notes the files that an answer does not cover: always if it `is_doubtful`, else if the sought text occurs in omitted files.
 async fn note(call: &Call, project: &Project, roots: &[String], sought: Option<Sought>, is_doubtful: bool) {
     let Some(mut coverage) = coverage(call, project, roots, sought).await else { return };
     if !is_doubtful {
@@ -190,7 +190,7 @@ async fn note(call: &Call, project: &Project, roots: &[String], sought: Option<S
     }
 }
 
-/// What is covered of the repositories with these roots; empty: of all. `None` if that cannot be found out, which does not fail the
+/// Returns the coverage of the repositories with these roots; empty: of all. `None` if it cannot be found out, which does not fail the
 /// call.
 async fn coverage(
     call: &Call,
@@ -230,7 +230,7 @@ async fn find_coverage(
     left_out.sought = sought.all().iter().map(|text| echo(text)).collect();
     let scan = Scan { app: Arc::clone(&call.app), project: project.clone(), rows, candidates, sought };
     let (occurrences, read) = blocking(move || Ok(scan.run())).await?;
-    // After the last place that is named nothing more is looked for.
+    // The search ends at the last place that an answer names.
     if occurrences.len() < COVERAGE_NAMES_MAX {
         left_out.not_looked_into = total.saturating_sub(read);
     }
@@ -241,7 +241,7 @@ async fn find_coverage(
     Ok(coverage)
 }
 
-/// A look into the files of several repositories.
+/// A search in the files of several repositories.
 struct Scan {
     app: Arc<App>,
     project: Project,
@@ -251,7 +251,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Where it occurs, and how many files were read. Blocks.
+    /// Returns the occurrences, and the number of files that were read. Blocks.
     fn run(self) -> (Vec<Occurrence>, u64) {
         let redacts = self.app.config.indexing.redact_secrets;
         let (mut budget, mut occurrences, mut read) = (ScanBudget::default(), Vec::new(), 0);

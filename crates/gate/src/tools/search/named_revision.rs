@@ -69,7 +69,7 @@ pub(super) fn repositories_at(
     if found.is_empty() { Err(unknown_revision_fault(&with_commits, indexed, named)) } else { Ok(found) }
 }
 
-/// Whether a repository consists of commits: it is given by its address, also in the project from which it was imported.
+/// Returns `true` if a repository consists of commits: it is given by its address, also in the project from which it was imported.
 fn has_revisions(row: &RepositoryRow) -> bool {
     !row.has_path() && !row.is_records()
 }
@@ -168,7 +168,7 @@ mod tests {
         let folder = repository(1, "/srv/shop");
         let fault = repositories_at(vec![folder.clone()], &[], "main").unwrap_err();
         assert_eq!(fault.code, ErrorCode::InvalidRequest);
-        // Beside others, they do not count.
+        // Folders do not count next to other repositories.
         let (imported, other) = (repository(2, "imported:shop"), repository(3, "https://host/acme/bank"));
         let all = vec![folder, imported, other];
         let found = repositories_at(all.clone(), &[revision(2, 0, "v1")], "v1").unwrap();

@@ -112,8 +112,8 @@ async fn navigate(call: Call, input: NavigateInput) -> Result<NavigationPayload,
     Ok(present(found, answer_budget(&call, input.max_tokens)))
 }
 
-/// The fault, for an unknown file with the reason why it is not indexed, or with the nearest paths; for a name without a definition with
-/// what is not indexed.
+/// Completes the fault: for an unknown file with the reason why it is not indexed, or with the nearest paths; for a name without a
+/// definition with the files that are not indexed.
 async fn explained(call: &Call, project: &Project, request: &NavigationRequest, fault: Fault) -> Fault {
     let is_unknown_file = fault.details.as_ref().is_some_and(|details| details["unknownPath"].is_string());
     let (true, Subject::Place { file, .. }) = (is_unknown_file, &request.subject) else {
@@ -126,7 +126,7 @@ async fn explained(call: &Call, project: &Project, request: &NavigationRequest, 
     find_indexed_file(call, project, &within, file, None).await.err().unwrap_or(fault)
 }
 
-/// What the arguments are about, and the repository of the hit. Arguments beside a hit take precedence over its fields.
+/// Returns the subject of the arguments, and the repository of the hit. Arguments beside a hit take precedence over its fields.
 fn subject(input: &NavigateInput) -> Result<(Subject, Option<String>), Fault> {
     let hit = input.hit.clone().unwrap_or_default();
     let own_place = input.file.is_some() || input.symbol.is_some();

@@ -32,7 +32,7 @@ pub(in crate::tools) struct OpenedFile {
     pub(in crate::tools) text: String,
     /// blake3 hash of the current bytes.
     pub(in crate::tools) content_hash: String,
-    /// Whether it differs from what was indexed.
+    /// `true` if it differs from the indexed file.
     pub(in crate::tools) changed: bool,
     pub(super) file_id: i64,
     pub(super) spans: Vec<ChunkSpan>,
@@ -108,7 +108,7 @@ pub(in crate::tools) fn require_relative(path: &str) -> Result<String, Fault> {
         .with_hint("Use the `file` of a search hit as it is."))
 }
 
-/// What was read of a file.
+/// The content that was read of a file.
 enum ReadFile {
     /// Its current state.
     Text(CurrentFile),
@@ -137,7 +137,7 @@ fn require_allowed(root: &str, name: &str, allowed: &AllowedRoots) -> Result<(),
     }
 }
 
-/// Whether a repository is an archive. A directory may have the name of one; where nothing is there any more, the name counts.
+/// Returns `true` if a repository is an archive. A directory may have the name of one; where nothing is there any more, the name counts.
 async fn is_archive_on_disk(repository: &RepositoryRow) -> Result<bool, Fault> {
     if !repository.is_archive() {
         return Ok(false);
@@ -157,8 +157,8 @@ pub(super) struct CommitPlace {
 }
 
 impl CommitPlace {
-    /// Where a repository has the commits, the likeliest first: that of a revision, else the one that was indexed, and the one of
-    /// a run that goes on.
+    /// Lists the places where a repository may have the commits, the likeliest first: that of a revision, else the one that was indexed,
+    /// and the one of a run that goes on.
     pub(super) fn list(
         row: &RepositoryRow,
         revision_commit: Option<String>,
@@ -306,8 +306,8 @@ pub(super) struct IndexedFile {
 /// Looks up an indexed file and its chunks, of the default branch or of another indexed revision.
 ///
 /// # Errors
-/// `NOT_FOUND` for an unknown path, with similar ones, and for an unknown revision; `INVALID_REQUEST` if several repositories
-/// contain it, or none has revisions.
+/// `NOT_FOUND` for an unknown path, with similar ones, and for an unknown revision; `INVALID_REQUEST` if several repositories contain it,
+/// or none of them has revisions.
 pub(super) async fn find_indexed_file(
     call: &Call,
     project: &Project,
@@ -377,7 +377,7 @@ async fn files_at(
     Ok(found)
 }
 
-/// Why no file is found: it was skipped, the revision does not have it, or the path is unknown.
+/// Returns the reason why no file is found: it was skipped, the revision does not have it, or the path is unknown.
 async fn missing_fault(
     tx: &mut ProjectTx,
     known: &[RepositoryAtRevision],

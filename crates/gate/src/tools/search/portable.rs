@@ -19,7 +19,7 @@ const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];
 /// The lexical index of the portable file that `backend` names; `None` for Postgres.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for an unknown backend, or one that cannot do what `ann` asks for.
+/// `INVALID_REQUEST` for an unknown backend, or one that does not support the value of `ann`.
 pub(super) fn lexical_index(
     backend: Option<&str>,
     ann: Option<bool>,

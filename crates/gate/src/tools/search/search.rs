@@ -128,7 +128,7 @@ enum SearchMode {
 }
 
 impl SearchMode {
-    /// What is searched.
+    /// Returns the searched texts.
     fn scope(self) -> Mode {
         match self {
             Self::Code => Mode::Code,
@@ -164,7 +164,7 @@ impl SearchInput {
         ))
     }
 
-    /// Makes a query that is only `/pattern/`, or that with filters, a search for that pattern, which it certainly is not as words.
+    /// Turns a query that is only `/pattern/`, possibly with filters, into a search for that pattern: it is certainly not meant as words.
     pub(super) fn honour_slashes(&mut self, call: &Call) {
         if self.regex.is_some() || self.mode == Some(SearchMode::Exact) {
             return;
@@ -186,7 +186,7 @@ impl SearchInput {
         }
     }
 
-    /// What the lines of the answer match; `None` if the query ranks chunks.
+    /// Returns the query that the lines of the answer match; `None` if the query ranks chunks.
     fn exact(&self) -> Option<ExactQuery> {
         match (self.regex, self.mode) {
             (Some(true), _) => Some(ExactQuery::Regex),
@@ -226,7 +226,7 @@ impl SearchInput {
         })
     }
 
-    /// How the answer is to be presented.
+    /// Returns the presentation that the arguments ask for.
     pub(super) fn presentation(&self) -> Presentation {
         Presentation {
             output: self.output.unwrap_or_default(),
@@ -236,7 +236,7 @@ impl SearchInput {
     }
 }
 
-/// How an answer is presented.
+/// Presentation of an answer.
 pub(super) struct Presentation {
     output: Output,
     explain: bool,
@@ -256,7 +256,7 @@ async fn search(call: Call, input: SearchInput) -> Result<SearchPayload, Fault> 
     Ok(presentation.present(&call, &answer))
 }
 
-/// Searches the project, or the portable file, that the arguments name. The answer `for_page` has what only a page shows.
+/// Searches the project, or the portable file, that the arguments name. The answer `for_page` also has the parts that only a page shows.
 pub(super) async fn find(call: &Call, mut input: SearchInput, for_page: bool) -> Result<SearchAnswer, Fault> {
     input.honour_slashes(call);
     let lexical_backend = portable::lexical_index(input.backend.as_deref(), input.ann)?;

@@ -1,4 +1,4 @@
-//! `search/page`: the tool `search` with what only a page shows: facets, and the texts around what it shows.
+//! `search/page`: the tool `search`, with the parts that only a page shows: facets, and the texts around the hits.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,7 +34,7 @@ async fn search_for_page(call: Call, input: SearchInput) -> Result<PageAnswer, F
     let mut answer = find(&call, input, true).await?;
     let payload = presentation.present(&call, &answer);
     let mut sources = Sources::take_from(&mut answer);
-    // Like the parts that are shown, among which they are found again. The gate would warn of what is not shown.
+    // As in the shown parts, which are looked up in these texts. The gate would also warn of parts that are not shown.
     for source in &mut sources.texts {
         source.text = escaped_invisible(&source.text).into_owned();
     }

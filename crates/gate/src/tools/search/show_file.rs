@@ -261,7 +261,7 @@ fn largest_fitting(most: usize, good: impl Fn(usize) -> bool) -> usize {
     fits
 }
 
-/// The requested lines, of which a window is shown.
+/// The requested lines, which are shown through a window.
 struct LineWindow<'a> {
     opened: &'a OpenedFile,
     requested: &'a [&'a str],
@@ -318,7 +318,7 @@ impl LineWindow<'_> {
         }
     }
 
-    /// How to get the lines that are not shown.
+    /// Returns a hint on getting the lines that are not shown.
     fn hint(&self, from: usize, count: usize) -> String {
         let after = self.start + from + count;
         let before = (from > 0).then(|| format!("The preceding lines start at startLine {}.", self.start));

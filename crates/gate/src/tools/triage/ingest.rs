@@ -193,7 +193,7 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
     })
 }
 
-/// What people should know of records that were split.
+/// Returns the notice about records that were split.
 fn split_message(split: &[Split]) -> String {
     let decided = split.iter().filter(|it| it.decided).count();
     let records = if split.len() == 1 { "record was" } else { "records were" };

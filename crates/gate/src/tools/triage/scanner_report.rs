@@ -112,7 +112,7 @@ async fn report_root(
 fn unreadable(path: &str, reason: SkipReason, bytes_max: usize) -> Fault {
     match reason {
         SkipReason::TooLarge => too_large(bytes_max),
-        // Nothing was read before, so the file was not deleted but never was there.
+        // Nothing was read before, so the file was not deleted but never existed.
         SkipReason::Gone => Fault::new(ErrorCode::NotFound, format!("There is no file `{path}`."))
             .with_hint("Check the path. If the file is not on the server, send the report as payload."),
         reason => Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be read: {}", reason.sentence()))

@@ -1,4 +1,4 @@
-//! Where entries go, and what is written.
+//! The paths and texts of exported entries.
 
 use super::*;
 use crate::scope::scopes;
@@ -189,7 +189,7 @@ fn rules_of_one_file_return_to_it() {
     entries[1] = scoped("z", &["scope:*.js", "file:.cursor/rules/ts.mdc"]);
     let paths: Vec<String> = exported(&cursor::FORMAT, &entries).into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, [".cursor/rules/ts.mdc", ".cursor/rules/z.mdc"]);
-    // A path that another rule has taken, in whatever case, is not written twice.
+    // A path that another rule has taken, in any case, is not written twice.
     let taken = [scoped("a", &["scope:x", "file:.cursor/rules/B.mdc"]), scoped("b", &["scope:y"])];
     let paths: Vec<String> = exported(&cursor::FORMAT, &taken).into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, [".cursor/rules/b-2.mdc", ".cursor/rules/b.mdc"]);

@@ -1,4 +1,4 @@
-//! What becomes of agents' files as they are today.
+//! Entries that an import makes of agents' current files.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,16 @@ use super::*;
 use crate::levels::Requirement;
 
 /// Id, title, body, requirement and categories.
-type Told = (String, String, String, &'static str, String);
+type Row = (String, String, String, &'static str, String);
 
-fn told(entry: &Stored) -> Told {
+fn row(entry: &Stored) -> Row {
     let Instruction { id, title, body, requirement, categories, .. } = entry.instruction.clone();
     (id, title, body, requirement.as_str(), categories.join(" "))
 }
 
 fn assert_imports(path: &str, text: &str, expected: &[(&str, &str, &str, &str, &str)]) {
-    let found: Vec<Told> = imported(path, text).iter().map(told).collect();
-    let expected: Vec<Told> = expected
+    let found: Vec<Row> = imported(path, text).iter().map(row).collect();
+    let expected: Vec<Row> = expected
         .iter()
         .map(|(id, title, body, requirement, categories)| {
             let requirement = Requirement::parse(requirement).unwrap().as_str();
@@ -84,7 +84,7 @@ fn front_matter_says_when_a_rule_applies() {
         (windsurf, "", "from:windsurf on-demand"),
     ] {
         let entries = imported(path, &format!("---\n{front_matter}\n---\n# T\nbody"));
-        assert_eq!(told(&entries[0]).4, categories, "{path} {front_matter}");
+        assert_eq!(row(&entries[0]).4, categories, "{path} {front_matter}");
         assert_eq!((entries.len(), entries[0].instruction.title.as_str()), (1, "T"));
         let format = AgentFormat::of_path(path).unwrap();
         assert_eq!(exported(format, &entries)[0].0, path, "it returns to its file");
@@ -120,7 +120,7 @@ fn the_words_of_a_skill_bind_only_those_who_use_it() {
     let text = "---\nname: pdf\ndescription: Reads PDFs.\n---\n# PDF\n\nYou MUST ALWAYS read all, and NEVER skip a page.\n";
     for path in ["SKILL.md", ".claude/skills/pdf/SKILL.md", "skills/a/b/SKILL.md"] {
         let entries = imported(path, text);
-        let (requirement, categories) = (told(&entries[0]).3, told(&entries[0]).4);
+        let (requirement, categories) = (row(&entries[0]).3, row(&entries[0]).4);
         assert_eq!(requirement, "recommended", "{path}");
         assert!(categories.ends_with("from:skill on-demand"), "{path}: {categories}");
         // If people made it binding in the catalog, it stays so.
@@ -128,12 +128,12 @@ fn the_words_of_a_skill_bind_only_those_who_use_it() {
         bound.instruction.requirement = Requirement::Critical;
         let files = exported(&skill::FORMAT, &[bound]);
         assert!(files[0].1.contains("\nRequirement: critical\n"), "{files:?}");
-        assert_eq!(told(&all_imported(&files)[0]).3, "critical");
+        assert_eq!(row(&all_imported(&files)[0]).3, "critical");
     }
 }
 
 #[test]
-fn what_cannot_be_imported_is_told() {
+fn files_that_cannot_be_imported_are_reported() {
     let long = "x".repeat(70_000);
     let scoped = |globs: &str| format!("---\nglobs: {globs}\n---\n# T\nbody");
     for (path, text, part) in [
@@ -175,7 +175,7 @@ fn a_line_that_only_includes_a_file_is_no_rule() {
         let bodies = |entry: &Value| entry["body"].as_str().unwrap().to_owned();
         (rules.entries.iter().map(bodies).collect::<Vec<_>>(), rules.notes)
     };
-    let told = |names: &str| vec![format!("Lines that only include another file are left out: {names}.")];
+    let note = |names: &str| vec![format!("Lines that only include another file are left out: {names}.")];
     for (text, bodies, names) in [
         ("@AGENTS.md\n", &[][..], "@AGENTS.md"),
         ("# CLAUDE.md\n\n@AGENTS.md\n", &[], "@AGENTS.md"),
@@ -188,7 +188,7 @@ fn a_line_that_only_includes_a_file_is_no_rule() {
     ] {
         assert_eq!(
             read(text),
-            (bodies.iter().map(|body| (*body).to_owned()).collect(), told(names)),
+            (bodies.iter().map(|body| (*body).to_owned()).collect(), note(names)),
             "{text}"
         );
     }
@@ -196,11 +196,11 @@ fn a_line_that_only_includes_a_file_is_no_rule() {
         assert_eq!(read(text), (vec![text.to_owned()], Vec::new()), "{text}");
     }
     let many: String = (0..7).map(|at| format!("@{at}.md\n")).collect();
-    assert_eq!(read(&many).1, told("@0.md, @1.md, @2.md, @3.md, @4.md and 2 more"));
+    assert_eq!(read(&many).1, note("@0.md, @1.md, @2.md, @3.md, @4.md and 2 more"));
 }
 
 #[test]
-fn an_empty_section_is_told() {
+fn an_empty_section_is_reported() {
     let rules = import("AGENTS.md", "## Never force-push\n\n## Tests\n\nRun them.\n").unwrap();
     assert_eq!(rules.entries.len(), 2);
     assert_eq!(rules.notes, ["Section \"Never force-push\" has no text, so its heading is the whole rule."]);
@@ -228,7 +228,7 @@ fn hostile_files_end_in_linear_time() {
         for path in ["AGENTS.md", ".cursor/rules/a.mdc", "a/SKILL.md"] {
             let started = Instant::now();
             let _ = import(path, &text);
-            // Below a second without optimisation; what is quadratic takes minutes.
+            // Less than a second without optimisation; quadratic time would take minutes.
             assert!(started.elapsed() < Duration::from_secs(30), "{path} {}", &text[..20]);
         }
     }

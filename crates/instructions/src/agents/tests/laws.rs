@@ -55,13 +55,13 @@ fn any_entries() -> impl Strategy<Value = Vec<Stored>> {
     })
 }
 
-/// What every format holds of an entry.
+/// Returns the fields of an entry that every format holds.
 fn held(entry: &Stored) -> (String, String, String, u8, &'static str, Vec<String>) {
     let Instruction { id, title, body, priority, requirement, .. } = entry.instruction.clone();
     (id, title, body, priority, requirement.as_str(), scopes(&entry.instruction))
 }
 
-/// The entries that a format holds: others it only names.
+/// Returns the entries that a format holds in full; it only names the others.
 fn whole(format: &AgentFormat, entries: Vec<Stored>) -> Vec<Stored> {
     let is_whole = |entry: &Stored| {
         exported(format, std::slice::from_ref(entry))
@@ -109,7 +109,7 @@ proptest! {
             let entries = whole(format, entries);
             let ids: BTreeSet<&str> = entries.iter().map(|entry| entry.instruction.id.as_str()).collect();
             prop_assert_eq!(ids.len(), entries.len());
-            // Once into any format, and then the same again and again.
+            // The first export may choose any format; the next ones must not change anything.
             let first = exported(format, &entries);
             let second = exported(format, &all_imported(&first));
             prop_assert_eq!(&second, &first);

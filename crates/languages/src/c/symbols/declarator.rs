@@ -8,7 +8,7 @@ use crate::symbols::{Builder, Expr, ExprId, ScopeKind, TreeWalk};
 /// Most nested parts of a declarator that are read.
 const PARTS_MAX: usize = 32;
 
-/// What a declarator declares.
+/// The result of reading a declarator.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Declared<'t> {
     /// The node of the name.
@@ -41,7 +41,7 @@ impl<'t> Walk<'t> {
                 }
                 "function_declarator" | "abstract_function_declarator" => {
                     if functions > 0 {
-                        // The result is a function, and what it returns cannot be told.
+                        // The result is a function, whose own result is unknown.
                         declared = None;
                     }
                     function = Some(node);
@@ -92,7 +92,7 @@ impl<'t> Walk<'t> {
         b.add(Expr::Apply(star, vec![of]))
     }
 
-    /// Whether what the grammar takes for parameters are the arguments of a constructor: `T x(a, b)` in a function of C++.
+    /// Checks whether the parameters that the grammar reports are in fact the arguments of a constructor: `T x(a, b)` in a C++ function.
     pub(super) fn is_construction(&self, b: &Builder<'t>, parameters: Node<'t>) -> bool {
         if !matches!(b.scope_kind(), ScopeKind::Function | ScopeKind::Block) {
             return false;
@@ -106,7 +106,7 @@ impl<'t> Walk<'t> {
             })
     }
 
-    /// Whether a type that stands for an argument names a value that is known here.
+    /// Checks whether an argument that was parsed as a type names a known value.
     fn names_value(&self, b: &Builder<'t>, named: Node<'t>) -> bool {
         match named.kind() {
             "type_identifier" => {

@@ -1,11 +1,11 @@
-//! Expressions of C and C++: what is called, read and written, and the types of values as far as names tell them.
+//! Expressions of C and C++: calls, reads and writes, and the types of values as far as names determine them.
 
 use tree_sitter::Node;
 
 use super::{Walk, children};
 use crate::symbols::{Builder, Expr, ExprId, TreeWalk, UseKind};
 
-/// Most nested parts of an expression of which the type is told.
+/// Maximum nesting of an expression whose type is determined.
 const PARTS_MAX: u32 = 24;
 /// Calls whose result is that of their template's argument, held by a pointer.
 const MAKERS: &[&str] = &["make_unique", "make_shared", "make_intrusive", "allocate_shared"];
@@ -13,7 +13,7 @@ const MAKERS: &[&str] = &["make_unique", "make_shared", "make_intrusive", "alloc
 const PASSERS: &[&str] = &["move", "forward", "ref", "cref", "as_const"];
 
 impl<'t> Walk<'t> {
-    /// Visits a node that is no declaration.
+    /// Visits a node that is not a declaration.
     pub(super) fn visit_expression(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: &str) {
         match kind {
             "identifier" => self.read(b, node, UseKind::Read),
@@ -48,7 +48,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A name that stands for itself.
+    /// Reports the use of a name on its own.
     fn read(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) {
         let name = b.text(node);
         if kind == UseKind::Call || !self.is_local(name) {
@@ -85,7 +85,7 @@ impl<'t> Walk<'t> {
         b.descend(|b| self.visit(b, argument));
     }
 
-    /// What has the member that a field expression names.
+    /// Returns the value that owns the member which a field expression names.
     fn holder(&mut self, b: &mut Builder<'t>, node: Node<'t>, argument: Node<'t>, depth: u32) -> ExprId {
         let of = self.value(b, argument, depth - 1);
         let is_arrow = node.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "->");

@@ -7,7 +7,7 @@ use crate::symbols::{Builder, New, ScopeKind, SymbolKind, UseKind};
 
 /// Most bytes of a macro's body that are read.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Words that are no names.
+/// Words that are not names.
 const KEYWORDS: &[&str] = &[
     "if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto",
     "sizeof", "struct", "union", "enum", "typedef", "const", "volatile", "static", "extern", "inline",

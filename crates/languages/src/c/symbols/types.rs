@@ -7,7 +7,7 @@ use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind
 
 /// Most nested parts of the name of a type that are read.
 const PARTS_MAX: u32 = 24;
-/// Templates of the standard library whose first argument is what they contain, and whose others are not of interest.
+/// Templates of the standard library whose first argument is the type of their content, and whose others are not of interest.
 const HOLDERS: &[&str] = &[
     "unique_ptr", "shared_ptr", "weak_ptr", "vector", "deque", "list", "set", "unordered_set", "optional",
     "array",
@@ -319,7 +319,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a node is a structure, union, class or enumeration.
+/// Checks whether a node is a structure, union, class or enumeration.
 fn is_specifier(node: Node<'_>) -> bool {
     matches!(node.kind(), "struct_specifier" | "union_specifier" | "class_specifier" | "enum_specifier")
 }

@@ -98,13 +98,14 @@ fn using<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// What the modifiers of a declaration say. Reports its attributes.
+/// The relevant modifiers of a declaration.
 #[derive(Debug, Clone, Copy)]
 struct Modifiers {
     is_static: bool,
     exported: bool,
 }
 
+/// Reads the modifiers of a declaration, and reports its attributes.
 fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Modifiers {
     let mut found = Modifiers { is_static: false, exported: true };
     for child in children(node) {
@@ -257,7 +258,7 @@ fn method<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     };
     let Some(of) = first.filter(is_extension).and_then(|first| field(first, "type")) else { return };
     let Some(own) = field(node, "name").and_then(|name| b.find(b.scope(), b.text(name))) else { return };
-    // A type parameter stands for its bound.
+    // A type parameter is replaced by its bound.
     let mut target = of;
     let clauses = children(node);
     let clauses = clauses.iter().filter(|part| part.kind() == "type_parameter_constraints_clause");
@@ -332,7 +333,7 @@ fn constructor_call<'t>(b: &mut Builder<'t>, node: Node<'t>, own: Option<SymbolI
 }
 
 pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    // `params T[] name` stands in the list itself.
+    // `params T[] name` is a child of the list itself.
     let mut rest = None;
     for part in children(node) {
         match part.kind() {
@@ -403,7 +404,7 @@ fn made(b: &mut Builder<'_>, given: Node<'_>, declared: Option<ExprId>) {
     }
 }
 
-/// Local variables or fields. The value of a field stands inside of it.
+/// Local variables or fields. The value of a field is in a scope inside the field.
 pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, new: &New) {
     let of = field(node, "type").filter(|of| of.kind() != "implicit_type");
     let declared = of.map(|of| type_name(b, of, UseKind::Type));

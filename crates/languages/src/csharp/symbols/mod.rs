@@ -1,4 +1,4 @@
-//! Symbols of C#: what a file defines, imports and uses.
+//! Symbols of C#: the definitions, imports and uses of a file.
 
 mod declarations;
 mod patterns;
@@ -14,7 +14,7 @@ use crate::symbols::{
     field,
 };
 
-/// Methods of the class library whose result holds the same elements as what they are called on.
+/// Methods of the class library whose result holds the same elements as their receiver.
 const SAME_ELEMENTS: &[&str] = &[
     "AsEnumerable", "ConfigureAwait", "Distinct", "OrderBy", "OrderByDescending", "Reverse", "Skip", "Take",
     "TakeWhile", "ThenBy", "ToArray", "ToList", "Where",
@@ -26,7 +26,7 @@ const EACH_ELEMENT: &[&str] = &[
     "Single", "SingleOrDefault", "Sum", "TakeWhile", "ToDictionary", "Where",
 ];
 
-/// Reports what a file says.
+/// Reports the symbols of a file.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
     b.visit_with(walk);
     if root.is_error() {

@@ -1,4 +1,4 @@
-//! Patterns of C#: what they bind and compare with.
+//! Patterns of C#: the names that they bind, and the values that they compare with.
 
 use tree_sitter::Node;
 
@@ -67,7 +67,7 @@ fn pattern_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<ExprI
     }
 }
 
-/// `{ Name: pattern, … }`: the names are members of what is looked at.
+/// `{ Name: pattern, … }`: the names are members of the value that is matched.
 fn clause<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<ExprId>) {
     for part in children(node) {
         let mut of = None;

@@ -92,7 +92,7 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
     }
 }
 
-/// A type with the arguments that stand beside its name.
+/// A type with the arguments next to its name.
 fn applied<'t>(b: &mut Builder<'t>, of: ExprId, name: Node<'t>) -> ExprId {
     let Some(arguments) = child_of(name, "type_argument_list") else { return of };
     let arguments = types(b, arguments);

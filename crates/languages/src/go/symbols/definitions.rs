@@ -1,4 +1,4 @@
-//! What Go defines by name: functions, methods, types with their members, imports.
+//! Definitions of Go: functions, methods, types with their members, and imports.
 
 use tree_sitter::Node;
 
@@ -6,7 +6,7 @@ use super::{Walk, fields, is_exported, parts};
 use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 impl<'t> Walk<'t> {
-    /// Reports a node that defines or imports something; false if it is none.
+    /// Reports a node that defines or imports something. Returns `false` for any other node.
     pub(super) fn definition(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> bool {
         match node.kind() {
             "package_clause" => {
@@ -62,7 +62,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Visits the inside of a function; `first` runs in its scope before anything else. Returns what it gives.
+    /// Visits the inside of a function; `first` runs in its scope before anything else. Returns its result.
     pub(super) fn function(
         &mut self,
         b: &mut Builder<'t>,
@@ -179,7 +179,7 @@ impl<'t> Walk<'t> {
             let symbol = b.define(name, SymbolKind::Function, new);
             self.function(b, node, symbol, |_, _| {});
         } else {
-            // A single type is embedded; several are a constraint, of which no type alone is a base.
+            // A single type is embedded; several form a constraint, and none of them is a base on its own.
             let of = parts(node);
             let kind = if of.len() == 1 { UseKind::Inherit } else { UseKind::Read };
             for one in &of {
@@ -225,7 +225,7 @@ pub(super) fn elements(b: &mut Builder<'_>, arguments: Vec<ExprId>) -> ExprId {
     b.add(Expr::Apply(foreign, arguments))
 }
 
-/// The results of a function: one type, or a tuple, of which each result is a numbered member.
+/// The results of a function: one type, or a tuple whose members are numbered.
 pub(super) fn several(b: &mut Builder<'_>, mut all: Vec<ExprId>) -> Option<ExprId> {
     match all.len() {
         0 | 1 => all.pop(),

@@ -270,8 +270,8 @@ fn callback(b: &mut Builder<'_>, results: Vec<ExprId>) -> ExprId {
     }
 }
 
-/// What each of several names gets from some values: one each, or the results of one call in turn. Of other expressions with
-/// several results the first is the value.
+/// Returns the value that one of several names gets: its own value, or its part of the results of a single call. For other expressions with
+/// several results, the first one is the value.
 pub(super) fn value_of(b: &mut Builder<'_>, values: &[ExprId], at: usize, names: usize) -> Option<ExprId> {
     let first = *values.first()?;
     if values.len() == names {

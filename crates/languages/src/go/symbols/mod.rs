@@ -1,7 +1,7 @@
-//! Symbols of Go: a walk over the syntax tree that tells the builder of definitions, imports and uses.
+//! Symbols of Go: a walk over the syntax tree that reports definitions, imports and uses to the builder.
 //!
-//! Pointers are transparent: `*T`, `&x` and `x` are the same to whoever looks for a member. A type of several elements, such as
-//! `[]T`, is a generic type whose last argument is the element; several results are a tuple, and each of them a numbered member.
+//! Pointers are transparent: `*T`, `&x` and `x` have the same members. A type of several elements, such as `[]T`, is a generic type whose
+//! last argument is the element; several results are a tuple, and each of them a numbered member.
 
 mod definitions;
 mod expressions;
@@ -16,7 +16,7 @@ pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
     Walk::default().children(builder, root);
 }
 
-/// What the walk knows about where it is.
+/// The state of the walk.
 #[derive(Default)]
 struct Walk<'t> {
     locals: Locals<'t>,
@@ -52,7 +52,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether other packages can use a name.
+/// Checks whether other packages can use a name.
 fn is_exported(name: &str) -> bool {
     name.chars().next().is_some_and(char::is_uppercase)
 }

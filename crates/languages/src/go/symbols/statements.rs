@@ -7,7 +7,7 @@ use super::{Walk, fields, is_exported, parts};
 use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolKind, UseKind};
 
 impl<'t> Walk<'t> {
-    /// Visits a statement; false if the node is none of those that matter here.
+    /// Visits a statement. Returns `false` if the node is not a statement that matters here.
     pub(super) fn statement(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> bool {
         match node.kind() {
             "block" | "expression_case" | "default_case" => {
@@ -91,7 +91,7 @@ impl<'t> Walk<'t> {
         let values = match (node.kind(), right) {
             ("range_clause", Some(right)) => {
                 let inside = b.add(Expr::Inside(right));
-                // One name is that of the element of a channel, or of a key of which nothing is known.
+                // A single name gets the element of a channel, or a key, about which nothing is known.
                 match left.map_or(0, |left| left.named_child_count()) {
                     1 => vec![inside],
                     _ => vec![unknown, inside],
@@ -166,7 +166,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a block defines names, and so has to be a scope.
+/// Checks whether a block defines names, and therefore needs a scope.
 fn has_declarations(node: Node<'_>) -> bool {
     parts(node).into_iter().filter(|part| part.kind() == "statement_list").flat_map(parts).any(|statement| {
         matches!(

@@ -55,13 +55,14 @@ fn import<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     b.import(name, b.text(scope), local, local, None);
 }
 
-/// What the modifiers of a declaration say. Reports its annotations.
+/// The relevant modifiers of a declaration.
 #[derive(Default)]
 struct Modifiers {
     is_static: bool,
     is_private: bool,
 }
 
+/// Reads the modifiers of a declaration, and reports its annotations.
 fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Modifiers {
     let mut found = Modifiers::default();
     let Some(modifiers) = child_of(node, "modifiers") else { return found };
@@ -208,7 +209,7 @@ fn spread_parameter<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// A type, as an array if the declaration has brackets behind the name.
+/// A type, as an array if the declaration has brackets after the name.
 fn dimensioned(b: &mut Builder<'_>, node: Node<'_>, of: ExprId) -> ExprId {
     if field(node, "dimensions").is_none() {
         return of;
@@ -217,7 +218,7 @@ fn dimensioned(b: &mut Builder<'_>, node: Node<'_>, of: ExprId) -> ExprId {
     b.add(Expr::Apply(array, vec![of]))
 }
 
-/// Local variables, fields and constants. The value of a field stands inside of it.
+/// Local variables, fields and constants. The value of a field is in a scope inside the field.
 pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
     let Modifiers { is_static, is_private } = modifiers(b, node);
     let is_static = is_static || node.kind() == "constant_declaration";

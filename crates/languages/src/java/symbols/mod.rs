@@ -1,4 +1,4 @@
-//! Symbols of Java: what a file defines, imports and uses.
+//! Symbols of Java: the definitions, imports and uses of a file.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind,
 use declarations::{declaration, formal_parameters, variables};
 use types::{type_name, types};
 
-/// Methods of the standard library whose result holds the same elements as what they are called on.
+/// Methods of the standard library whose result holds the same elements as their receiver.
 const SAME_ELEMENTS: &[&str] = &[
     "stream", "parallelStream", "filter", "sorted", "distinct", "limit", "skip", "peek", "iterator",
     "values", "descendingIterator", "listIterator",
@@ -20,7 +20,7 @@ const EACH_ELEMENT: &[&str] = &[
     "mapToInt", "mapToLong", "peek",
 ];
 
-/// Reports what a file says.
+/// Reports the symbols of a file.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
     b.visit_with(walk);
     b.functions_apart();
@@ -96,7 +96,7 @@ fn block<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     b.within(ScopeKind::Block, None, |b| b.each(node));
 }
 
-/// A name that stands for itself. Reads of local names are not reported.
+/// Reports the use of a name on its own, except for reads of local names.
 fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let text = b.text(node);
     let expr = b.name(text);
@@ -305,7 +305,7 @@ fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     b.value_of(field(node, "body"));
 }
 
-/// What a `try` opens, or what a `catch` catches: one name with a type.
+/// Defines the resource of a `try`, or the exception of a `catch`: one name with a type.
 fn resource<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = field(node, "name") else { return b.each(node) };
     let declared = field(node, "type").filter(|of| b.text(*of) != "var");

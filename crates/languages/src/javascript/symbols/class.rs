@@ -121,7 +121,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Defines what a property's key names.
+    /// Defines the property that a key names.
     fn define_key(&mut self, key: Node<'t>, kind: SymbolKind, new: New) -> Option<SymbolId> {
         if key.kind() == "computed_property_name" {
             self.children(key);

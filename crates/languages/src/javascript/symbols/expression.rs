@@ -14,13 +14,13 @@ const HANDLED: &[&str] = &[
     "get", "post", "put", "patch", "delete", "del", "head", "options", "all", "use", "on", "once", "ws",
     "addEventListener", "addListener",
 ];
-/// Builtin types that contain what is put into them.
+/// Builtin types that contain the values put into them.
 const CONTAINERS: &[&str] = &["Array", "Map", "Set", "WeakMap", "WeakSet"];
 /// Most elements of an array whose values are kept.
 const ELEMENTS_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {
-    /// Visits a statement or an expression, and says what it is.
+    /// Visits a statement or an expression, and returns its value.
     pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
         self.value_as(node, UseKind::Read)
     }
@@ -41,7 +41,7 @@ impl<'t> Walk<'_, 't> {
         value
     }
 
-    /// `None` if the node is no expression that says anything.
+    /// Visits an expression. Returns `None` if the node is not an expression with a known value.
     fn expression(&mut self, node: Node<'t>, kind: UseKind) -> Option<ExprId> {
         Some(match node.kind() {
             "identifier" | "shorthand_property_identifier" => {
@@ -215,7 +215,7 @@ impl<'t> Walk<'_, 't> {
         }
         let mut callee = match function.kind() {
             "import" => self.b.unknown(),
-            // With type arguments, the grammar takes what is awaited for the callee.
+            // With type arguments, the grammar takes the awaited expression for the callee.
             "await_expression" => match function.named_child(0) {
                 Some(awaited) => self.value_as(awaited, UseKind::Call),
                 None => self.b.unknown(),
@@ -288,7 +288,7 @@ impl<'t> Walk<'_, 't> {
         Some((handler, symbol))
     }
 
-    /// What an array's method passes to its argument.
+    /// Returns the value that an array's method passes to its callback.
     fn element_hint(&mut self, callee: ExprId, function: Node<'t>) -> Option<ExprId> {
         let name = self.b.text(function.child_by_field_name("property")?);
         match *self.b.expr(callee) {
@@ -348,7 +348,7 @@ impl<'t> Walk<'_, 't> {
             }
         }
         let whole = self.b.name("Array");
-        // What an empty array will contain may be anything of the repository.
+        // The content of an empty array is unknown: it may be anything in the repository.
         let inner = self.b.either(values).unwrap_or_else(|| self.b.unknown());
         let whole = self.b.add(Expr::Apply(whole, vec![inner]));
         self.b.add(Expr::Instance(whole))
@@ -362,7 +362,7 @@ impl<'t> Walk<'_, 't> {
         self.returns(value);
     }
 
-    /// Adds what the innermost function returns.
+    /// Adds a value that the innermost function returns.
     pub(super) fn returns(&mut self, value: ExprId) {
         let value = self.b.outward(value);
         if let Some(frame) = self.frames.last_mut().filter(|frame| frame.returns.len() < ELEMENTS_MAX) {

@@ -76,7 +76,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// What a function without a declared result gives: of an asynchronous one, a promise of it.
+    /// Returns the result of a function that declares none; that of an asynchronous function is a promise.
     fn result(&mut self, node: Node<'t>, returns: Vec<ExprId>) -> Option<ExprId> {
         let value = self.b.either(returns)?;
         let is_async = node.children(&mut node.walk()).take(6).any(|child| child.kind() == "async");
@@ -105,7 +105,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// What the place of a function says of one of its parameters.
+    /// Returns the value that the context of a function gives to one of its parameters.
     fn given(&mut self, hint: Option<Hint>, number: u32) -> Option<ExprId> {
         match hint? {
             Hint::First(first) => (number == 0).then_some(first),
@@ -161,7 +161,7 @@ impl<'t> Walk<'_, 't> {
     }
 }
 
-/// Whether a node is a function that is written out.
+/// Checks whether a node is a function expression.
 pub(super) fn is_function(node: Node<'_>) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
 }

@@ -1,4 +1,4 @@
-//! What function types and signatures of TypeScript say of parameters.
+//! Types of parameters, from the function types and signatures of TypeScript.
 
 use tree_sitter::Node;
 
@@ -11,7 +11,7 @@ const PARAMETERS_MAX: usize = 12;
 const TYPES_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {
-    /// The types of a function type's parameters, in order. `...rest: T[]` stands for as many as there may be.
+    /// The types of a function type's parameters, in order. `...rest: T[]` is expanded to the maximum number of parameters.
     pub(super) fn parameter_types(&mut self, node: Node<'t>) -> Vec<ExprId> {
         let mut types = Vec::new();
         let Some(list) = node.child_by_field_name("parameters") else { return types };
@@ -79,7 +79,7 @@ impl<'t> Walk<'_, 't> {
         if own == Some(SymbolKind::TypeParameter) { self.b.unknown() } else { named }
     }
 
-    /// A signature of what can be called.
+    /// Reads the signature of something that can be called.
     pub(super) fn call_signature(&mut self, node: Node<'t>) {
         if !self.b.open(ScopeKind::Function, None) {
             return;

@@ -171,7 +171,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// The type of a function, whose only argument is what it gives.
+    /// The type of a function, whose only argument is its result.
     fn function_type(&mut self, node: Node<'t>) -> Option<ExprId> {
         if !self.b.open(ScopeKind::Block, None) {
             return None;
@@ -201,7 +201,7 @@ impl<'t> Walk<'_, 't> {
         self.b.either(all)
     }
 
-    /// `T['name']` is what the member is.
+    /// `T['name']` is the type of the member.
     fn lookup(&mut self, node: Node<'t>) -> Option<ExprId> {
         let of = node.named_child(0).and_then(|of| self.named_type(of));
         let index = node.named_child(1)?;

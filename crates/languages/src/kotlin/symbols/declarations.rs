@@ -163,7 +163,7 @@ fn companion<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// What a type derives from.
+/// Returns the types that a type derives from.
 pub(super) fn bases<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
     let mut bases = Vec::new();
     for part in children(node).into_iter().flat_map(children) {
@@ -289,7 +289,7 @@ pub(super) fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
     let Some(mut name) = field(node, "name") else { return b.each(node) };
     if b.text(name).is_empty() {
-        // The grammar may take `Type.name` for a type, with no name behind it.
+        // The grammar may take `Type.name` for a type, with no name after it.
         let before = children(node)
             .into_iter()
             .rfind(|part| part.end_byte() <= name.start_byte() && part.kind() == "user_type");

@@ -7,9 +7,9 @@ use super::properties::variables;
 use super::types::types;
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
 
-/// Functions of the standard library that pass what they are called on to the lambda.
+/// Functions of the standard library that pass their receiver to the lambda.
 const PASS_IT: &[&str] = &["let", "also", "takeIf", "takeUnless", "use"];
-/// Functions of the standard library inside of whose lambda `this` is what they are called on.
+/// Functions of the standard library whose lambda has their receiver as `this`.
 const PASS_THIS: &[&str] = &["apply", "run"];
 /// Functions of the standard library that pass an element to the lambda.
 const PASS_ELEMENT: &[&str] = &[
@@ -18,7 +18,7 @@ const PASS_ELEMENT: &[&str] = &[
     "maxByOrNull", "minByOrNull", "none", "onEach", "partition", "single", "singleOrNull", "sortedBy",
     "sumOf",
 ];
-/// Functions of the standard library whose result is, or has the same elements as, what they are called on.
+/// Functions of the standard library whose result is, or has the same elements as, their receiver.
 const SAME: &[&str] = &[
     "also", "apply", "asReversed", "asSequence", "distinct", "drop", "filter", "filterNot", "filterNotNull",
     "onEach", "orEmpty", "reversed", "sorted", "sortedBy", "take", "takeIf", "takeUnless", "toList",
@@ -30,7 +30,7 @@ const RESULT: &[&str] = &["let", "run", "use", "lazy", "with", "synchronized", "
 /// `a.b(c) { … }`
 pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let mut parts = children(node);
-    // The lambda behind the arguments stands beside a call without it.
+    // The grammar puts a lambda that follows the arguments next to a call without it.
     if let [inner, lambda] = parts[..]
         && (inner.kind(), lambda.kind()) == ("call_expression", "annotated_lambda")
         && child_of(inner, "value_arguments").is_some()
@@ -109,7 +109,7 @@ fn arguments<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
     first
 }
 
-/// What a lambda gets, as far as it is known.
+/// The values that a lambda receives, as far as they are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Passed {
     it: Option<ExprId>,

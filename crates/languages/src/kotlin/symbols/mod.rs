@@ -1,4 +1,4 @@
-//! Symbols of Kotlin: what a file defines, imports and uses.
+//! Symbols of Kotlin: the definitions, imports and uses of a file.
 
 mod declarations;
 mod lambdas;
@@ -16,7 +16,7 @@ use lambdas::{call, lambda};
 use properties::variables;
 use types::{type_name, types};
 
-/// Reports what a file says.
+/// Reports the symbols of a file.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
     b.visit_with(walk);
     if root.is_error() {
@@ -121,7 +121,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// A name that stands for itself. Reads of local names are not reported.
+/// Reports the use of a name on its own, except for reads of local names.
 fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let text = b.text(node).trim_matches('`');
     let expr = b.name(text);
@@ -131,7 +131,7 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     expr
 }
 
-/// Defines a symbol, whose name may stand in backticks.
+/// Defines a symbol, whose name may be in backticks.
 fn define<'t>(b: &mut Builder<'t>, name: Node<'t>, kind: SymbolKind, new: New) -> Option<SymbolId> {
     b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new)
 }
@@ -215,7 +215,7 @@ fn binary<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     b.unknown()
 }
 
-/// One of several values. What is not known of some does not hide the others.
+/// One of several values. If some are unknown, the others still count.
 fn either(b: &mut Builder<'_>, mut values: Vec<ExprId>) -> ExprId {
     let unknown = b.unknown();
     values.retain(|value| *value != unknown);
@@ -343,7 +343,7 @@ fn when<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     either(b, branches)
 }
 
-/// What is looked at. Returns the node of its name, if it is local.
+/// Visits the subject of a `when`. Returns the node of its name, if it is local.
 fn when_subject<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<Node<'t>> {
     let parts = children(node);
     let looked_at = *parts.last()?;

@@ -45,7 +45,7 @@ fn inside_property<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], own: Option<Symb
     });
 }
 
-/// A part of a property behind its name; returns the value that it gives to the property.
+/// Visits a part of a property after its name; returns the value that it gives to the property.
 fn initial<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
     match node.kind() {
         "type_constraints" | "type_modifiers" => {

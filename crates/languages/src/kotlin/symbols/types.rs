@@ -29,7 +29,7 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
             }
             found
         }
-        // What calling it gives is not known; the types in it are used.
+        // The result of calling it is unknown; the types in it are used.
         "function_type" | "function_type_parameters" | "parameter" => {
             for part in children(node).into_iter().filter(|part| part.kind() != "identifier") {
                 type_name(b, part, UseKind::Type);

@@ -1,4 +1,4 @@
-//! Expressions of PHP: what is called, read and written.
+//! Expressions of PHP: calls, reads and writes.
 
 use tree_sitter::Node;
 
@@ -6,7 +6,7 @@ use super::Walk;
 use crate::symbols::{Builder, Expr, New, SymbolKind, TreeWalk, UseKind};
 
 impl<'t> Walk<'t> {
-    /// Visits a node that is no declaration.
+    /// Visits a node that is not a declaration.
     pub(super) fn visit_expression(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: &str) {
         match kind {
             "function_call_expression" => self.function_call(b, node),
@@ -146,7 +146,7 @@ impl<'t> Walk<'t> {
         self.scope_use(b, scope);
     }
 
-    /// Reports what stands before `::`.
+    /// Reports the name before `::`.
     fn scope_use(&mut self, b: &mut Builder<'t>, scope: Node<'t>) {
         match scope.kind() {
             "name" | "qualified_name" | "relative_name" => self.type_use(b, scope, UseKind::Type),
@@ -198,7 +198,7 @@ impl<'t> Walk<'t> {
         });
     }
 
-    /// What is assigned to, without a value that is known.
+    /// Visits the target of an assignment whose value is unknown.
     fn target(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         match node.kind() {
             "variable_name" => self.local(b, node, None, New::default()),

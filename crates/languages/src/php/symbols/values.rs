@@ -1,11 +1,11 @@
-//! What expressions of PHP stand for, as far as names tell it.
+//! The values of PHP expressions, as far as names determine them.
 
 use tree_sitter::Node;
 
 use super::Walk;
 use crate::symbols::{Builder, Expr, ExprId};
 
-/// Most nested parts of an expression of which the value is told.
+/// Maximum nesting of an expression whose value is determined.
 const PARTS_MAX: u32 = 24;
 
 impl<'t> Walk<'t> {
@@ -13,7 +13,7 @@ impl<'t> Walk<'t> {
         self.value_within(b, node, PARTS_MAX)
     }
 
-    /// The value, if it can be told outside of the function.
+    /// Returns the value, if it is known outside of the function.
     pub(super) fn closed_value(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
         let before = std::mem::replace(&mut self.closed, true);
         let value = self.value(b, node);
@@ -21,7 +21,7 @@ impl<'t> Walk<'t> {
         Some(value).filter(|value| *b.expr(*value) != Expr::Unknown)
     }
 
-    /// What stands before `::`: a class, or a value whose class is meant.
+    /// Returns the value before `::`: a class, or a value whose class is meant.
     pub(super) fn scope_value(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         match node.kind() {
             "name" | "qualified_name" | "relative_name" | "relative_scope" => self.named(b, node),

@@ -10,7 +10,7 @@ const TRANSPARENT: &[&str] = &[
     "Annotated", "ClassVar", "Concatenate", "Final", "InitVar", "NotRequired", "Optional", "ReadOnly",
     "Required", "TypeGuard", "TypeIs", "Unpack",
 ];
-/// Generic types whose first argument is what they contain.
+/// Generic types whose first argument is the type of their content.
 const FIRST: &[&str] = &["AsyncGenerator", "Generator", "defaultdict_key", "tuple", "Tuple"];
 /// Deepest nesting of a type that is written as a string, and most bytes of it.
 const DEPTH_MAX: u32 = 16;
@@ -167,7 +167,7 @@ impl<'t> Walk<'_, 't> {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    /// Where the text begins in the file.
+    /// Start of the text in the file.
     offset: usize,
     uses: bool,
 }

@@ -1,4 +1,4 @@
-//! What Python's assignments, loops and other statements bind.
+//! The names that Python's assignments, loops and other statements bind.
 
 use tree_sitter::Node;
 
@@ -26,7 +26,7 @@ impl<'t> Walk<'_, 't> {
         value.unwrap_or_else(|| self.b.unknown())
     }
 
-    /// Visits a value that is assigned, and says what it is.
+    /// Visits a value that is assigned, and returns it as an expression.
     pub(super) fn assigned(&mut self, node: Node<'t>) -> ExprId {
         let value = self.value(node);
         self.assigned_from = node.end_byte();
@@ -144,7 +144,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Whether a symbol is a parameter of which no type says what callers give.
+    /// Checks whether a symbol is a parameter without a declared type, so that its callers determine what it is.
     fn is_given(&self, symbol: SymbolId) -> bool {
         let symbol = self.b.symbol(symbol);
         symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Parameter && symbol.declared.is_none())
@@ -293,7 +293,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// What is caught: an instance of a type, or of one of a tuple of types.
+    /// Returns the caught exception: an instance of a type, or of one of a tuple of types.
     fn caught(&mut self, of: ExprId) -> ExprId {
         let tuple = match *self.b.expr(of) {
             Expr::Instance(of) => match self.b.expr(of) {

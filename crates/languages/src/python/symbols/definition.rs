@@ -287,7 +287,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// A dotted name without the blanks that may stand in it.
+    /// A dotted name without the blanks that may be in it.
     fn dotted(&self, node: Node<'t>) -> String {
         self.b.text(node).chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
     }

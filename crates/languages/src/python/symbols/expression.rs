@@ -9,7 +9,7 @@ use crate::symbols::{Expr, ExprId, ScopeKind, UseKind};
 const ELEMENTS_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {
-    /// Visits an expression, and says what it is.
+    /// Visits an expression, and returns its value.
     pub(super) fn value(&mut self, node: Node<'t>) -> ExprId {
         self.value_as(node, UseKind::Read)
     }
@@ -99,7 +99,7 @@ impl<'t> Walk<'_, 't> {
         self.b.add(Expr::Instance(name))
     }
 
-    /// A builtin container of which it is not known what it contains, which may be anything of the repository.
+    /// A builtin container whose content is unknown, and may be anything in the repository.
     fn container(&mut self, name: &str) -> ExprId {
         let (whole, inner) = (self.b.name(name), self.b.unknown());
         let whole = self.b.add(Expr::Apply(whole, vec![inner]));
@@ -164,7 +164,7 @@ impl<'t> Walk<'_, 't> {
         };
         let mut first = None;
         if let Some(arguments) = arguments {
-            // A generator as the only argument stands in the place of the list of arguments.
+            // A generator that is the only argument takes the place of the list of arguments.
             if arguments.kind() == "generator_expression" {
                 first = Some(self.value(arguments));
             } else {
@@ -176,7 +176,7 @@ impl<'t> Walk<'_, 't> {
             }
         }
         match (name, first) {
-            // What these give contains what their argument contains.
+            // The results of these contain the same as their argument.
             (
                 "list" | "set" | "tuple" | "iter" | "sorted" | "reversed" | "frozenset" | "deque",
                 Some(first),

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Myself, Walk};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
-/// Bare words that are no calls of methods in the repository.
+/// Bare words that are not calls of methods in the repository.
 const KEYWORDS: &[&str] = &[
     "private", "public", "protected", "module_function", "private_class_method", "private_constant",
     "public_class_method", "raise", "puts", "print", "p", "loop", "lambda", "proc", "require",
@@ -239,7 +239,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a call makes a type: `Class.new`, `Struct.new`, `Data.define`.
+/// Checks whether a call makes a type: `Class.new`, `Struct.new`, `Data.define`.
 fn makes_type(b: &Builder<'_>, receiver: Node<'_>, method: &str) -> bool {
     matches!((b.text(receiver), method), ("Class" | "Module" | "Struct", "new") | ("Data", "define"))
 }

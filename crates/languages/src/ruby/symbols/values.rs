@@ -1,11 +1,11 @@
-//! What expressions of Ruby stand for, as far as names tell it.
+//! The values of Ruby expressions, as far as names determine them.
 
 use tree_sitter::Node;
 
 use super::{Myself, Walk};
 use crate::symbols::{Builder, Expr, ExprId};
 
-/// Most nested parts of an expression of which the value is told.
+/// Maximum nesting of an expression whose value is determined.
 const PARTS_MAX: u32 = 24;
 /// Methods that give their receiver, or a copy of it.
 const PASSERS: &[&str] = &["freeze", "dup", "clone", "tap", "itself"];
@@ -15,7 +15,7 @@ impl<'t> Walk<'t> {
         self.value_within(b, node, PARTS_MAX)
     }
 
-    /// What `self` is here.
+    /// Returns the expression for `self` at the current place.
     pub(super) fn myself_expr(&mut self, b: &mut Builder<'t>) -> ExprId {
         match self.myself {
             Myself::Top => b.unknown(),
@@ -24,7 +24,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// What a method gives, if its last expression tells it without naming local variables.
+    /// Returns the result of a method, if its last expression determines it without naming local variables.
     pub(super) fn result(&mut self, b: &mut Builder<'t>, body: Node<'t>) -> Option<ExprId> {
         let last = match body.kind() {
             "body_statement" | "block_body" => {

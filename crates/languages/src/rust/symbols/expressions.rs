@@ -7,7 +7,7 @@ use super::types::{POINTERS, anonymous};
 use super::{Walk, is_capital, parts};
 use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolKind, UseKind};
 
-/// Methods of iterators, options and results that pass what they contain to a closure as its first parameter.
+/// Methods of iterators, options and results that pass their content to a closure as its first parameter.
 const PASS_CONTENT: &[&str] = &[
     "all", "and_then", "any", "filter", "filter_map", "find", "find_map", "flat_map", "for_each", "inspect",
     "is_none_or", "is_ok_and", "is_some_and", "map", "map_while", "max_by_key", "min_by_key", "partition",
@@ -80,7 +80,7 @@ impl<'t> Walk<'t> {
         found.unwrap_or_else(|| b.unknown())
     }
 
-    /// Visits an expression that opens a scope, or one of which only the parts matter.
+    /// Visits an expression that opens a scope, or one that matters only for its parts.
     fn scoped(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         match node.kind() {
             "block" if has_declarations(node) => {
@@ -172,13 +172,13 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// What a method passes to a closure, as far as its name tells.
+    /// Returns the value that a method passes to a closure, as far as its name determines it.
     fn passed(&self, b: &mut Builder<'t>, callee: ExprId) -> Option<ExprId> {
         let Expr::Member(of, name) = *b.expr(callee) else { return None };
         PASS_CONTENT.binary_search(&b.text_of(name)).is_ok().then(|| b.add(Expr::Inside(of)))
     }
 
-    /// Visits a closure. Its value gives what it declares.
+    /// Visits a closure. Its value is a function with the declared result.
     fn closure(&mut self, b: &mut Builder<'t>, node: Node<'t>, passed: Option<ExprId>) -> Option<ExprId> {
         let mut result = None;
         self.within(b, ScopeKind::Function, None, |walk, b| {
@@ -259,18 +259,18 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// What awaiting a value gives: what the future contains.
+/// Returns the result of awaiting a value: the content of the future.
 pub(super) fn awaited(b: &mut Builder<'_>, value: ExprId) -> ExprId {
     b.add(Expr::Inside(value))
 }
 
-/// Whether an iterator gives pairs of its own.
+/// Checks whether an iterator yields pairs of its own.
 fn is_zip(b: &Builder<'_>, value: Option<ExprId>) -> bool {
     let Some(Expr::Call(callee)) = value.map(|value| b.expr(value)) else { return false };
     matches!(b.expr(*callee), Expr::Member(_, name) if matches!(b.text_of(*name), "zip" | "drain" | "windows"))
 }
 
-/// Whether a block defines names, and so has to be a scope.
+/// Checks whether a block defines names, and therefore needs a scope.
 fn has_declarations(node: Node<'_>) -> bool {
     parts(node).into_iter().any(|part| part.kind() == "let_declaration" || part.kind().ends_with("_item"))
 }

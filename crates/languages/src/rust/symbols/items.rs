@@ -15,7 +15,7 @@ const DERIVES_MAX: usize = 64;
 type Parameters<'t> = Vec<(&'t str, SymbolId)>;
 
 impl<'t> Walk<'t> {
-    /// Visits an item; false if the node is none.
+    /// Visits an item. Returns `false` if the node is not an item.
     pub(super) fn item(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> bool {
         match node.kind() {
             "attribute_item" => {
@@ -315,7 +315,7 @@ fn is_async(node: Node<'_>) -> bool {
     modifiers.children(&mut cursor).any(|modifier| modifier.kind() == "async")
 }
 
-/// Whether a parameter is the instance of a method.
+/// Checks whether a parameter is the instance of a method.
 fn is_self(parameter: &Node<'_>) -> bool {
     parameter.kind() == "self_parameter"
         || parameter.child_by_field_name("pattern").is_some_and(|pattern| pattern.kind() == "self")

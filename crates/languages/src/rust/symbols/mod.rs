@@ -1,8 +1,8 @@
-//! Symbols of Rust: a walk over the syntax tree that tells the builder of definitions, imports and uses.
+//! Symbols of Rust: a walk over the syntax tree that reports definitions, imports and uses to the builder.
 //!
-//! References and smart pointers are transparent: `&T`, `Box<T>` and `T` are the same to whoever looks for a member. The error of a
-//! `Result` is left out, so that what it contains is its only argument. Paths that begin with `self` or `super` are written
-//! relative to the file, also inside of inner modules. A module in a file of its own is an import of `./name`.
+//! References and smart pointers are transparent: `&T`, `Box<T>` and `T` have the same members. The error of a `Result` is omitted, so that
+//! the type of its value is its only argument. Paths that begin with `self` or `super` are written relative to the file, also inside of
+//! inner modules. A module in a file of its own is an import of `./name`.
 
 mod expressions;
 mod imports;
@@ -20,7 +20,7 @@ pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
     Walk::default().children(builder, root);
 }
 
-/// What the walk knows about where it is.
+/// The state of the walk.
 #[derive(Default)]
 struct Walk<'t> {
     locals: Locals<'t>,
@@ -65,7 +65,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a name is written like that of a type, an enum's variant or a constant.
+/// Checks whether a name is written like that of a type, an enum's variant or a constant.
 fn is_capital(name: &str) -> bool {
     name.chars().next().is_some_and(char::is_uppercase)
 }

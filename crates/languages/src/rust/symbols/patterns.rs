@@ -76,12 +76,12 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// What a pattern is matched with.
+/// Returns the value that a pattern is matched against.
 fn matched(b: &mut Builder<'_>, new: &New) -> Option<ExprId> {
     new.value.or_else(|| new.declared.map(|declared| b.add(Expr::Instance(declared))))
 }
 
-/// The content of what a pattern is matched with.
+/// Returns the content of the value that a pattern is matched against.
 pub(super) fn contained(b: &mut Builder<'_>, new: &New) -> Option<ExprId> {
     matched(b, new).map(|value| b.add(Expr::Inside(value)))
 }

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Walk, is_capital, parts};
 use crate::symbols::{Builder, Expr, ExprId, LocalWalk, UseKind};
 
-/// Types whose members are those of what they point to.
+/// Types whose members are those of the type that they point to.
 pub(super) const POINTERS: &[&str] =
     &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RefMut", "RwLockReadGuard", "RwLockWriteGuard"];
 
@@ -74,7 +74,7 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// A generic type. Pointers are what they point to; the error of a result is left out.
+    /// A generic type. Pointers are replaced by the type that they point to; the error of a result is omitted.
     fn generic(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> Option<ExprId> {
         let base = node.child_by_field_name("type")?;
         let of = self.visit_as(b, base, kind);

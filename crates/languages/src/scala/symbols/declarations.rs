@@ -125,7 +125,7 @@ fn selectors<'t>(b: &mut Builder<'t>, path: &[Node<'t>], node: Node<'t>) {
     }
 }
 
-/// What the modifiers of a declaration say. Reports its annotations.
+/// Returns whether a declaration is private, and whether it is implicit. Reports its annotations.
 fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> (bool, bool) {
     let (mut private, mut implicit) = (false, false);
     for part in children(node) {

@@ -1,4 +1,4 @@
-//! Symbols of Scala: what a file defines, imports and uses.
+//! Symbols of Scala: the definitions, imports and uses of a file.
 
 mod declarations;
 mod types;
@@ -9,7 +9,7 @@ use types::{type_name, types};
 
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 
-/// Methods of the standard library whose result holds the same elements as what they are called on.
+/// Methods of the standard library whose result holds the same elements as their receiver.
 const SAME_ELEMENTS: &[&str] = &[
     "distinct", "drop", "filter", "filterNot", "reverse", "sortBy", "sorted", "tail", "take", "toList",
     "toSeq", "toSet", "toVector", "values",
@@ -20,7 +20,7 @@ const EACH_ELEMENT: &[&str] = &[
     "map", "maxBy", "minBy", "partition", "sortBy", "takeWhile", "withFilter",
 ];
 
-/// Reports what a file says.
+/// Reports the symbols of a file.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
     b.visit_with(walk);
     let package = package_of(b, root);
@@ -132,7 +132,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// A name that stands for itself. Reads of local names are not reported.
+/// Reports the use of a name on its own, except for reads of local names.
 fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let text = b.text(node).trim_matches('`');
     match text {
@@ -189,7 +189,7 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     if let Some(arguments) = field(node, "arguments") {
         b.each_child(arguments, |b, given| match given.kind() {
             "lambda_expression" => lambda(b, given, element),
-            // The name of the parameter is no assignment.
+            // The name of the parameter is not an assignment.
             "assignment_expression" => {
                 b.value_of(field(given, "right"));
             }

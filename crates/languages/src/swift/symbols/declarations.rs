@@ -36,7 +36,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// What the modifiers of a declaration say. Reports its attributes.
+/// Returns whether a declaration is private, and whether it is static. Reports its attributes.
 fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> (bool, bool) {
     let Some(listed) = child_of(node, "modifiers") else { return (false, false) };
     let (mut private, mut is_static) = (false, false);

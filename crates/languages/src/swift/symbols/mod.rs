@@ -1,4 +1,4 @@
-//! Symbols of Swift: what a file defines, imports and uses.
+//! Symbols of Swift: the definitions, imports and uses of a file.
 
 mod declarations;
 mod types;
@@ -9,7 +9,7 @@ use types::{type_name, types};
 
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 
-/// Members of the standard library whose result holds the same elements as what they are taken from.
+/// Members of the standard library whose result holds the same elements as their owner.
 const SAME_ELEMENTS: &[&str] = &[
     "dropFirst", "dropLast", "filter", "lazy", "prefix", "reversed", "shuffled", "sorted", "suffix", "values",
 ];
@@ -19,7 +19,7 @@ const EACH_ELEMENT: &[&str] = &[
     "removeAll", "sorted",
 ];
 
-/// Reports what a file says.
+/// Reports the symbols of a file.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
     b.visit_with(walk);
     b.each(root);
@@ -42,7 +42,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         }
         "try_expression" | "await_expression" => b.value_of(field(node, "expr")),
         "postfix_expression" => b.value_of(field(node, "target")),
-        // `.name` is a member of a type that only the context tells.
+        // `.name` is a member of a type that only the context determines.
         "prefix_expression" if b.text(node).starts_with('.') => {
             for part in children(node).into_iter().filter(|part| part.kind() != "simple_identifier") {
                 b.value(part);
@@ -106,7 +106,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "if_statement" | "while_statement" | "switch_entry" | "catch_block" | "do_statement" => {
             b.within(ScopeKind::Block, None, |b| conditions(b, node));
         }
-        // What it binds holds after it.
+        // The names that it binds are visible after it.
         "guard_statement" => conditions(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "check_expression" => {
@@ -211,7 +211,7 @@ fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>, value: Option<ExprId>) {
     });
 }
 
-/// A name that stands for itself. Reads of local names are not reported.
+/// Reports the use of a name on its own, except for reads of local names.
 fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let text = b.text(node).trim_matches('`');
     if text == "Self" {

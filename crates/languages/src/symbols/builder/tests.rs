@@ -1,4 +1,4 @@
-//! What a builder sees outside of functions.
+//! Tests which symbols a builder exposes outside of functions.
 
 use std::time::Duration;
 

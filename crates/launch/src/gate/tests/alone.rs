@@ -1,4 +1,4 @@
-//! Sites that no run works on: what is wrong with plain documents, and what is not.
+//! Sites without a run: faults of plain documents, and things that are not faults.
 
 use super::*;
 

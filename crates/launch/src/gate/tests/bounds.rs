@@ -1,4 +1,4 @@
-//! What a gate leaves out of its report when it finds too much.
+//! Omissions from the report of a gate that finds too many issues.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn add(found: &mut Found, severity: Severity, number: u32) {
     found.add(&RULE, severity, ("a.md", number), &number.to_string(), "It is wrong.".to_owned());
 }
 
-/// Line and severity of the issues that are kept.
+/// Returns line and severity of the issues that are kept.
 fn kept(found: &Found) -> Vec<(u32, Severity)> {
     found.issues.values().map(|issue| (issue.line.unwrap(), issue.severity)).collect()
 }

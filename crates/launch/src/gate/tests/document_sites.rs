@@ -1,4 +1,4 @@
-//! Folders as people have them for MkDocs, Docusaurus, VitePress, Sphinx, Hugo and code hosts: they have no errors.
+//! Typical folders for MkDocs, Docusaurus, VitePress, Sphinx, Hugo and code hosts: they have no errors.
 
 use super::*;
 use crate::evidence::UnindexedPaths;
@@ -26,7 +26,7 @@ fn check_with(site: &Site, facts: &RepositoryFacts) -> ValidationReport {
     })
 }
 
-/// Code and severity of what is worse than `info`.
+/// Returns code and severity of the issues that are worse than `info`.
 fn worse(report: &ValidationReport) -> Vec<(&str, Severity)> {
     let issues = report.issues.iter().filter(|issue| issue.severity < Severity::Info);
     issues.map(|issue| (issue.code.as_str(), issue.severity)).collect()
@@ -56,7 +56,7 @@ fn targets_at_the_root_of_a_site_are_found_where_generators_look() {
         ("public/logo.png", ""),
     ];
     assert!(worse(&report(Some("docs"), &vitepress, &["docs/index.md"])).is_empty());
-    // The whole repository, of which the site is a part.
+    // The site as a part of its repository.
     let below: Vec<(String, &str)> =
         vitepress.iter().map(|(path, text)| (format!("docs/{path}"), *text)).collect();
     let below: Vec<(&str, &str)> = below.iter().map(|(path, text)| (path.as_str(), *text)).collect();
@@ -64,7 +64,7 @@ fn targets_at_the_root_of_a_site_are_found_where_generators_look() {
 }
 
 #[test]
-fn a_target_at_the_root_that_nobody_has_may_be_known_to_the_generator() {
+fn an_unknown_target_at_the_root_may_be_known_to_the_generator() {
     let text = "# P\n\n[a](/docs/gone) ![b](/img/gone.png) [c](@site/gone.js)\n";
     for base in [None, Some("docs"), Some("")] {
         let report = report(base, &[("p.md", text)], &["docs/p.md"]);

@@ -8,7 +8,7 @@ type Fault = fn(&mut Scene);
 /// A page beside the planned ones.
 const BESIDE: &str = "content/docs/shop/en/beside.md";
 
-/// A fault, the gate that finds it, and as what.
+/// A fault, the gate that finds it, and the code of the issue.
 const FAULTS: &[(Fault, &str, &str)] = &[
     (|s| s.artifacts.push((json!({ "required": ["pages"] }), json!({}))), "schema", "artifact_schema"),
     (

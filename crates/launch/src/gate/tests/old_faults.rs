@@ -1,4 +1,4 @@
-//! What was wrong with a site before a run must not fail the run, and what it makes wrong must.
+//! Faults that a site had before a run must not fail the run; faults that the run introduces must.
 
 use super::*;
 

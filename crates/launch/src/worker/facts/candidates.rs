@@ -14,10 +14,10 @@ const LINES_MAX: usize = 60;
 const BYTES_MAX: usize = 4_000;
 /// Most commands.
 const COMMANDS_MAX: usize = 5;
-/// The language of commands, which are no examples of code.
+/// The language of commands, which are not examples of code.
 const SHELL: &str = "bash";
 
-/// What documents and examples show.
+/// The code in documents and examples.
 #[derive(Debug, Default)]
 pub(super) struct ShownCode {
     /// Code in the order of the documents, that of examples last.
@@ -56,7 +56,7 @@ impl ShownCode {
         let is_plain_name =
             language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-'));
         let is_short = code.len() <= BYTES_MAX && code.lines().count() <= LINES_MAX;
-        // Generators of sites run what stands between two braces also within code.
+        // Site generators evaluate text between two braces even within code.
         let is_text = !code.contains("{{") && !code.contains("{%") && !code.contains('\0');
         let is_empty = code.trim().is_empty();
         if !is_example || !is_plain_name || !is_short || !is_text || is_empty {

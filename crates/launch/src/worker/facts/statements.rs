@@ -1,4 +1,4 @@
-//! Statements of the repository: copied from its manifests, documents and comments, or filled in from its definitions.
+//! Statements of the repository: copied from its manifests, documents and comments, or derived from its definitions.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::site::{PAGE_ITEMS_MAX, Page};
 /// Most definitions.
 const DEFINITIONS_MAX: usize = 400;
 
-/// Who says something: of two that contradict each other, the higher one counts.
+/// The priority of a source: of two statements that contradict each other, the one of higher priority counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Priority {
     /// A document beside the README.
@@ -29,7 +29,7 @@ pub(super) enum Priority {
     Manifest,
 }
 
-/// A claim and who makes it.
+/// A claim and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
     pub(super) claim: Claim,
@@ -47,7 +47,7 @@ impl<'a> Statements<'a> {
         Self { evidence, product_name }
     }
 
-    /// What the manifests at the root say the product is.
+    /// Returns the product descriptions of the manifests at the root.
     pub(super) fn of_manifests(&self) -> Vec<Statement> {
         let at_root = self.evidence.packages().iter().filter(|package| !package.manifest.contains('/'));
         let described = at_root.filter_map(|package| {
@@ -58,7 +58,7 @@ impl<'a> Statements<'a> {
         described.collect()
     }
 
-    /// Which licence the product has.
+    /// Returns the statement about the licence of the product.
     pub(super) fn of_licence(&self) -> Option<Statement> {
         let licence = self.evidence.licence()?;
         let text = licence_text(self.product_name, &licence.spdx);
@@ -66,7 +66,7 @@ impl<'a> Statements<'a> {
         self.statement(&text, ClaimKind::Other, (licence.path.as_str(), first, last), Priority::Manifest)
     }
 
-    /// What documents say, in their order.
+    /// Returns the statements of documents, in their order.
     pub(super) fn of_documents(&self, paths: &[String]) -> Vec<Statement> {
         let mut found = Vec::new();
         for path in paths {
@@ -85,7 +85,7 @@ impl<'a> Statements<'a> {
         found
     }
 
-    /// What definitions are and where they stand, each followed by what its comment says.
+    /// Returns statements about definitions and their places, each followed by that of its comment.
     pub(super) fn of_definitions(&self) -> Vec<Statement> {
         let public = self.evidence.public_definitions().iter().filter(|one| is_for_others(one));
         public.take(DEFINITIONS_MAX).flat_map(|definition| self.of_definition(definition)).collect()
@@ -130,7 +130,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// What a sentence is about, told by its words and by the headings above.
+/// Determines the kind of a sentence from its words and the headings above it.
 fn kind_of(sentence: &Sentence, priority: Priority) -> ClaimKind {
     let text = sentence.text.to_lowercase();
     let headings = &sentence.headings;
@@ -154,13 +154,13 @@ fn kind_of(sentence: &Sentence, priority: Priority) -> ClaimKind {
     }
 }
 
-/// Phrases that say what something does not do.
+/// Phrases about limitations.
 const LIMITING: &[&str] = &[
     "not supported", "unsupported", "does not ", "doesn't ", "do not support", "cannot ", "can't ",
     "is not ", "are not ", "never ", "only supports", "not yet ", "deprecated",
 ];
 
-/// Whether a sentence is about reading or writing a format.
+/// Returns `true` if a sentence is about reading or writing a format.
 fn is_about_formats(text: &str) -> bool {
     static DOES: LazyLock<Regex> = LazyLock::new(|| {
         pattern(

@@ -1,4 +1,4 @@
-//! Claims are what lines of the repository say.
+//! Tests that claims are the statements of lines of the repository.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn of_two_claims_that_contradict_the_better_one_counts() {
     let reads = claim(&facts, "Reads sales from CSV files.");
     assert_eq!(reads.replaced_by, None);
     assert_eq!(claim(&facts, "Reads no sales from CSV files.").replaced_by.as_ref(), Some(&reads.claim_id));
-    // Nothing decides between two lines of one document.
+    // Two lines of one document have the same priority.
     let (one, other) = (
         claim(&facts, "Counts the notes of a drawer."),
         claim(&facts, "Never counts the notes of a drawer."),
@@ -73,7 +73,7 @@ fn of_two_claims_that_contradict_the_better_one_counts() {
 }
 
 #[test]
-fn what_stands_elsewhere_than_in_its_order_is_no_feature() {
+fn statements_that_are_untrue_out_of_context_are_not_features() {
     let mut scene = Scene::new();
     scene.write(
         "README.md",

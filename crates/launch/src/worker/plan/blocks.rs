@@ -1,4 +1,4 @@
-//! What blocks of pages consist of.
+//! Contents of the blocks of pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::derivation::defined;
 use crate::forms::{CatalogSnippet, PlanBlock, PlanItem, PlanPage, ProductFacts, SnippetCatalog};
 use crate::render::ruleset::{BlockRule, Quota, Source};
 
-/// What pages are made of.
+/// The claims and snippets from which pages are made.
 pub(super) struct Material<'a> {
     claims: Vec<&'a Claim>,
     definitions: Vec<Definition<'a>>,
@@ -19,7 +19,7 @@ pub(super) struct Material<'a> {
     quota: Quota,
 }
 
-/// A definition: its name, what it is, and what its comment says.
+/// A definition: its name, its statement, and that of its comment.
 struct Definition<'a> {
     name: &'a str,
     path: &'a str,
@@ -47,7 +47,7 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// The blocks that a rule asks for, without claims that the page has already; none if there is nothing to say.
+    /// Returns the blocks that a rule asks for, without claims that the page has already; none if they would be empty.
     pub(super) fn blocks(&self, rule: &BlockRule, used: &mut BTreeSet<String>) -> Vec<PlanBlock> {
         let quota = self.quota;
         let items = match rule.source {
@@ -106,7 +106,7 @@ impl<'a> Material<'a> {
         let mut path = "";
         let mut names: BTreeSet<(&str, &str)> = BTreeSet::new();
         for definition in self.definitions.iter().take(self.quota.definitions) {
-            // Two headings of one text would have one anchor.
+            // Two headings with the same text would have the same anchor.
             if !names.insert((definition.path, definition.name)) {
                 continue;
             }
@@ -160,10 +160,10 @@ fn definitions<'a>(claims: &'a [Claim], is_usable: &dyn Fn(&str) -> bool) -> Vec
     found.into_iter().filter(|(_, is_usable)| *is_usable).map(|(definition, _)| definition).collect()
 }
 
-/// Lines of a page beside its items: front matter, title and what surrounds them.
+/// Lines of a page beside its items: front matter, title and the lines around them.
 const FRAME_LINES: usize = 12;
 
-/// Leaves out what a page has beyond its budget of lines: definitions first, then the ends of the longest lists.
+/// Removes the parts of a page beyond its budget of lines: definitions first, then the ends of the longest lists.
 pub(super) fn cut(page: &mut PlanPage, lines_max: usize, material: &Material<'_>) {
     let lines = |page: &PlanPage| -> usize {
         let of_block =

@@ -8,7 +8,7 @@ use crate::render::ruleset::PageRule;
 pub(super) fn output_path(rule: &PageRule, context: &SiteContext, config: &RunConfig) -> String {
     let root = context.roots.get(&rule.section).map(String::as_str).unwrap_or_default();
     let file = rule.file.replace("{slug}", &config.product_slug);
-    // The language of a page of the blog is part of its name where that of others is a folder.
+    // A blog page has its language in its name where other pages have it as a folder.
     let locale = Some(config.locale()).filter(|locale| {
         rule.section == Section::Blog && *locale != LOCALE_DEFAULT && !context.folders.is_empty()
     });

@@ -1,4 +1,4 @@
-//! Plans say on which pages the claims of a repository stand.
+//! Tests of the distribution of claims over pages.
 
 use serde_json::json;
 
@@ -37,7 +37,7 @@ fn each_section_gets_its_pages() {
 }
 
 #[test]
-fn a_section_about_which_nothing_is_known_is_told() {
+fn a_section_without_facts_is_reported() {
     let mut scene = Scene::new();
     scene.definitions.clear();
     let error = plan(&mut scene).unwrap_err();
@@ -46,7 +46,7 @@ fn a_section_about_which_nothing_is_known_is_told() {
 }
 
 #[test]
-fn front_matter_that_nothing_tells_is_told() {
+fn front_matter_without_a_known_value_is_reported() {
     let mut scene = Scene::new();
     for number in 0..6 {
         let page = format!("---\ntitle: T{number}\nauthor: A{number}\n---\nText.\n");
@@ -76,7 +76,7 @@ fn a_description_means_nothing_but_text() {
 }
 
 #[test]
-fn a_page_beyond_the_least_is_left_out_if_its_front_matter_cannot_be_told() {
+fn an_optional_page_is_omitted_if_its_front_matter_is_not_known() {
     let mut scene = Scene::new();
     for name in ["a", "b"] {
         let code = format!("from shopkit.cash import drawer\n\n{name} = drawer([3])\nprint({name})\n");
@@ -85,7 +85,7 @@ fn a_page_beyond_the_least_is_left_out_if_its_front_matter_cannot_be_told() {
     let examples = "content/docs/shop/examples.md".to_owned();
     let all: Vec<String> = paths(&plan(&mut scene).unwrap()).into_iter().map(str::to_owned).collect();
     assert!(all.contains(&examples), "{all:?}");
-    // Its pages are described by claims, and that one makes none.
+    // The pages of this section have descriptions, which are claims, and its own page makes no claim.
     for number in 0..6 {
         let page = format!("---\ntitle: T{number}\ndescription: D{number}\n---\nText.\n");
         scene.base.insert(format!("content/docs/{number}.md"), page);
@@ -114,7 +114,7 @@ fn pages_of_people_keep_their_place() {
         assert_eq!(plan.kept[0].unsaid, usize::from(text.contains("claim_id")));
         let others: Vec<&str> = paths(&all).into_iter().filter(|path| *path != start).collect();
         assert_eq!(paths(&plan), others);
-        // Other pages link to a page that is still there, and to no page that is another one.
+        // Other pages link to a page that is still there, and not to one that was replaced.
         let planned = serde_json::to_string(&plan.pages).unwrap();
         assert_eq!(planned.contains(start), reason == KeptReason::Edited, "{planned}");
     }

@@ -1,4 +1,4 @@
-//! Archives that want something else than to be read: each has a clear outcome, and none has an effect.
+//! Hostile archives: each has a clear outcome, and none has an effect.
 
 use tar::EntryType;
 
@@ -19,7 +19,7 @@ fn link<'a>(kind: EntryType, name: &'a str, target: &'a str) -> TarEntry<'a> {
     (kind, name.as_bytes(), target, &[])
 }
 
-/// The code of the fault of an archive that must be refused.
+/// Returns the code of the fault of an archive that must be refused.
 fn refused(name: &str, bytes: &[u8]) -> ErrorCode {
     Fixture::new().refuse(name, bytes).code
 }
@@ -72,7 +72,7 @@ fn links_lead_nowhere_and_devices_are_left_out() {
         entry(EntryType::Directory, "d/", &[]),
         file("d/a", "1"),
         link(EntryType::Symlink, "out", "/etc/passwd"),
-        // Behind a link, a file is one of the archive.
+        // Below a link, a file is one of the archive.
         file("out/x", "2"),
         link(EntryType::Symlink, "up", "../../.."),
         link(EntryType::Link, "same", "d/a"),
@@ -190,7 +190,7 @@ fn each_limit_has_its_fault() {
     let text = "0".repeat(17 << 20);
     let fault = fixture.refuse("bomb.zip", &zip(&[("x", "0"), ("a", &text), ("y", "0"), ("b", &text)]));
     assert!(fault.message.contains("indexing.archive_unpacked_bytes_max"), "{fault}");
-    // What follows the last entry counts as well.
+    // Bytes after the last entry count as well.
     let trailing = [tar(FILES), zeros.clone()].concat();
     assert!(fixture.refuse("x.tar.gz", &gzip(&trailing)).message.contains("unpacked_bytes_max"));
 
@@ -217,7 +217,7 @@ fn headers_are_bounded_in_memory() {
         assert_eq!(fault.code, ErrorCode::ArchiveTooLarge, "{kind:?}: {fault}");
         assert!(fault.message.contains("describes an entry"), "{kind:?}: {fault}");
     }
-    // What is left out or skipped is no header, however large it is.
+    // Omitted and skipped entries are not headers, however large they are.
     let fixture = Fixture::new();
     let bytes = tar_of(&[
         entry(EntryType::XGlobalHeader, "pax_global_header", &long),

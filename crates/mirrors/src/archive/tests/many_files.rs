@@ -1,8 +1,8 @@
-//! Archives of very many small files: no file of the mirror for each of them.
+//! Archives of very many small files: the mirror does not have one file for each of them.
 
 use super::*;
 
-/// A tar of `count` files, whose content `text` says.
+/// Returns a tar of `count` files with the contents that `text` returns.
 fn tar_of(count: usize, text: impl Fn(usize) -> String) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for number in 0..count {

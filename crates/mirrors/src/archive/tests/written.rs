@@ -1,4 +1,4 @@
-//! Writes archives, also such as no program would write.
+//! Writes archives, also invalid ones that no program would write.
 
 use std::io::{Cursor, Write};
 
@@ -16,7 +16,7 @@ pub(super) const FILES: &[(&str, &str)] =
 /// An entry of a tar file: kind, name, target of a link, content.
 pub(super) type TarEntry<'a> = (EntryType, &'a [u8], &'a str, &'a [u8]);
 
-/// A tar file with these entries, whatever their names are.
+/// Returns a tar file with these entries, whatever their names are.
 pub(super) fn tar_of(entries: &[TarEntry<'_>]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (kind, name, target, content) in entries {
@@ -26,7 +26,7 @@ pub(super) fn tar_of(entries: &[TarEntry<'_>]) -> Vec<u8> {
         old.linkname[..target.len()].copy_from_slice(target.as_bytes());
         header.set_entry_type(*kind);
         header.set_size(content.len() as u64);
-        // It would belong to whoever unpacks it, with the rights of the owner.
+        // Anyone who unpacks it would get a program with the owner's rights.
         header.set_mode(0o6755);
         header.set_cksum();
         builder.append(&header, *content).unwrap();
@@ -71,7 +71,7 @@ pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
     compress_to_vec(bytes, CompressionLevel::Fastest)
 }
 
-/// Where the list of a zip file describes its entry number `index`.
+/// Returns the offset in the list of a zip file of its entry number `index`.
 pub(super) fn listed_at(zip: &[u8], index: usize) -> usize {
     let starts = zip.windows(4).enumerate().filter(|(_, bytes)| *bytes == b"PK\x01\x02");
     starts.map(|(at, _)| at).nth(index).unwrap()

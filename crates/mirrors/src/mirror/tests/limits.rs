@@ -1,4 +1,4 @@
-//! The limit of all mirrors together, and when git is run at all.
+//! Tests of the limit of all mirrors together, and of when git runs at all.
 
 use super::*;
 use history::CommitWriter;
@@ -46,7 +46,7 @@ fn mirrors_together_have_a_limit() {
     small.commit("b.rs", "two");
     small.fetch().unwrap();
 
-    // What is there already needs no room, and stays when something new is refused.
+    // Existing mirrors need no room, and stay when a new one is refused.
     fixture.mirrors.settings.mirrors_bytes_max = bytes;
     assert_eq!(fixture.fetch().unwrap().head.commit, first);
     fixture.commit("c.rs", "three");
@@ -121,7 +121,7 @@ fn what_a_fetch_that_was_killed_left_is_removed() {
     assert!(!beside.exists() && git_dir.exists());
 }
 
-/// The commands of git in the file that a script wrote them to, which is emptied.
+/// Returns the commands of git in the file that a script wrote them to, and empties the file.
 fn commands(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap();
     fs::remove_file(file).unwrap();
@@ -151,7 +151,7 @@ fn git_is_asked_for_its_version_once_and_fetches_only_what_is_new() {
     fixture.git("switch", &["--quiet", "main"]);
     assert_eq!(fixture.fetch_matching(&["v*"]).unwrap().revisions.len(), 3);
     assert_eq!(commands(&file), ["ls-remote", "fetch"]);
-    // A program that is gone is not taken for an answer of the host.
+    // A missing program is not mistaken for an answer of the host.
     fs::remove_file(program).unwrap();
     assert_eq!(fixture.fetch().unwrap_err().code, ErrorCode::ToolchainMissing);
 }

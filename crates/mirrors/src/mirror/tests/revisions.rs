@@ -23,7 +23,7 @@ impl Fixture {
         commit
     }
 
-    /// The commits that references of the mirror for revisions have, as git reads them.
+    /// Returns the commits of the mirror's references for revisions, as git reads them.
     fn kept(&self) -> Vec<String> {
         let git_dir = format!("--git-dir={}", self.mirrors.git_dir(&self.address()).display());
         let arguments = ["for-each-ref", "--format=%(objectname)", "refs/pairofcleats/revisions"];
@@ -56,7 +56,7 @@ fn matching_branches_and_tags_are_fetched() {
     let mut expected = vec![released, second.clone(), first];
     expected.sort();
     assert_eq!(fixture.kept(), expected);
-    // Without patterns it is the default branch alone; what was fetched stays for others.
+    // Without patterns, only the default branch is fetched; objects fetched for others stay.
     let alone = fixture.fetch().unwrap();
     assert_eq!((&alone.head.commit, named(&alone)), (&main, Vec::new()));
     assert_eq!(fixture.read(&second, "a.rs").as_deref(), Some("two"));
@@ -80,7 +80,7 @@ fn branches_that_were_set_back_or_deleted_are_followed() {
     let gone = fixture.fetch_matching(&patterns).unwrap();
     assert!(named(&gone).is_empty());
     assert!(has_note(&gone, "`release*`"), "{:?}", gone.notes);
-    // What was a folder of branches becomes a branch.
+    // A folder of branches becomes a branch.
     let folder = fixture.commit_to("release", "r.rs", "folder");
     assert_eq!(named(&fixture.fetch_matching(&patterns).unwrap()), [("release", folder.as_str())]);
 }
@@ -107,7 +107,7 @@ fn names_that_are_options_or_do_not_fit_a_file_harm_nothing() {
     for name in ["-x", "--upload-pack=touch", "a/-b", "Good", "good"] {
         fixture.git("update-ref", &[&format!("refs/heads/{name}"), &commit]);
     }
-    // As long as a name may be, without room for the ending of a lock.
+    // The longest possible name, without room for the ending of a lock.
     let long = "x".repeat(255);
     let packed = format!("# pack-refs with: peeled fully-peeled \n{commit} refs/heads/{long}\n");
     fs::write(fixture.source().join(".git/packed-refs"), packed).unwrap();
@@ -134,7 +134,7 @@ fn no_more_than_the_limit_are_fetched() {
 }
 
 #[test]
-fn references_that_nobody_fetches_are_removed_after_a_week() {
+fn references_that_are_not_fetched_are_removed_after_a_week() {
     let fixture = Fixture::new();
     fixture.commit("a.rs", "one");
     let ours = fixture.commit_to("ours", "b.rs", "ours");

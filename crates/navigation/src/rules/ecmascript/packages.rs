@@ -1,5 +1,5 @@
-//! The packages of a monorepo. Their names stand in manifests, which are not read: the imports of all files tell which folders are
-//! meant by names, and which names are those of others.
+//! The packages of a monorepo. Their names are in manifests, which are not read: the imports of all files show which folders are meant by
+//! names, and which names belong to external packages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,30 +12,30 @@ use crate::rules::{self, Family};
 
 /// Folders that hold the packages of a monorepo.
 pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];
-/// Where the files of a package may stand in its folder.
+/// Places of a package's files in its folder.
 const SOURCES: &[&str] = &["src", "", "lib", "source"];
 /// Most files that pass the names of one another on.
 const STARS_MAX: usize = 64;
 /// Most names of a scope's packages that are looked for.
 const NAMES_MAX: usize = 4096;
-/// How many names that a scope's packages are known to export stand for a second package.
+/// The number of known exports that counts as much as a second package as evidence for a scope.
 const NAMES_MIN: usize = 3;
 
-/// What the imports of all files say of names of packages.
+/// Names of packages, inferred from the imports of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
-    /// Scopes whose packages stand in the repository.
+    /// Scopes whose packages are in the repository.
     scopes: HashSet<String>,
-    /// Names without a scope that are those of packages of others.
+    /// Names without a scope that belong to external packages.
     foreign: HashSet<String>,
 }
 
-/// What is imported from the packages of a scope.
+/// The imports from the packages of a scope.
 #[derive(Default)]
 struct Scope<'e> {
     /// The paths, each with the file that it names if the scope is one of the repository.
     paths: BTreeMap<&'e str, Option<u32>>,
-    /// Imported names that the files have, and such that they do not have.
+    /// Imported names that the files have, and names that they do not have.
     known: BTreeSet<(u32, &'e str)>,
     unknown: BTreeSet<(u32, &'e str)>,
 }
@@ -45,7 +45,7 @@ impl Scope<'_> {
         self.paths.values().flatten().count()
     }
 
-    /// Whether it is probably a scope of the repository.
+    /// Checks whether it is probably a scope of the repository.
     fn is_likely(&self) -> bool {
         let found = self.found();
         (found > 1 || self.known.len() >= NAMES_MIN)
@@ -89,7 +89,7 @@ impl Packages {
         packages
     }
 
-    /// The file that `@scope/name/rest` or `name/rest` names.
+    /// Finds the file that `@scope/name/rest` or `name/rest` names.
     pub(super) fn find(&self, paths: &Paths, path: &str) -> Option<u32> {
         match scoped(path) {
             Some((scope, inside)) => {
@@ -118,7 +118,7 @@ impl<'e> Scope<'e> {
     }
 }
 
-/// The likely scopes. If several claim a folder, it is that of the scope of which most is known.
+/// Returns the likely scopes. If several claim a folder, it belongs to the scope with the most evidence.
 fn own_scopes(scopes: &BTreeMap<&str, Scope<'_>>) -> HashSet<String> {
     let likely: Vec<(&str, &Scope<'_>)> =
         scopes.iter().filter(|(_, scope)| scope.is_likely()).map(|(name, scope)| (*name, scope)).collect();
@@ -139,7 +139,7 @@ fn own_scopes(scopes: &BTreeMap<&str, Scope<'_>>) -> HashSet<String> {
     own
 }
 
-/// The scope of a path, with the path inside of it.
+/// Splits a path into its scope and the path inside of it.
 fn scoped(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix('@')?.split_once('/').filter(|(scope, inside)| !scope.is_empty() && !inside.is_empty())
 }
@@ -148,8 +148,8 @@ fn first(path: &str) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-/// Whether a file that is no test imports what has the name of the package's folder around it: an adapter for a package of others
-/// is often called as that.
+/// Checks whether a file other than a test imports something with the name of the package folder around it: an adapter often has the name
+/// of the external package that it adapts.
 fn imports_namesake(paths: &Paths, from: &str, path: &str) -> bool {
     let named = first(path);
     let mut folders = PACKAGES.iter().map(|packages| join(packages, named));
@@ -160,7 +160,7 @@ fn imports_namesake(paths: &Paths, from: &str, path: &str) -> bool {
             .any(|folder| is_below(from, &folder) && paths.folder(Family::EcmaScript, &folder).is_some())
 }
 
-/// The file of a package whose folder is called as the whole of it.
+/// Finds the file of a package whose folder has the package's whole name.
 fn called_so(paths: &Paths, path: &str, inside: &str) -> Option<u32> {
     let (package, rest) = match inside.split_once('/') {
         Some((_, rest)) => (&path[..path.len() - rest.len() - 1], rest),
@@ -171,14 +171,14 @@ fn called_so(paths: &Paths, path: &str, inside: &str) -> Option<u32> {
     roots.find_map(|root| in_package(paths, &root, rest, SOURCES))
 }
 
-/// The file of a package whose folder is called as it is without its scope.
+/// Finds the file of a package whose folder has the package's name without the scope.
 fn in_folders(paths: &Paths, path: &str) -> Option<u32> {
     let (package, rest) = path.split_once('/').unwrap_or((path, ""));
     if package.is_empty() {
         return None;
     }
     PACKAGES.iter().find_map(|holder| {
-        // Any folder stands in the root.
+        // The root can contain any folder, so only `src` marks a package there.
         let sources = if holder.is_empty() { &SOURCES[..1] } else { SOURCES };
         in_package(paths, &join(holder, package), rest, sources)
     })
@@ -190,15 +190,15 @@ fn in_package(paths: &Paths, root: &str, rest: &str, sources: &[&str]) -> Option
     sources.iter().find_map(|sources| file(paths, &join(&join(root, sources), inner)))
 }
 
-/// What files export, with the files whose names each passes on.
+/// The exports of files, with the files whose names each passes on.
 struct Exports<'r> {
     repository: &'r Repository,
-    /// The files, and whether they are all that the file passes on.
+    /// The files, and `true` if they are all that the file passes on.
     stars: HashMap<u32, (Vec<u32>, bool)>,
 }
 
 impl Exports<'_> {
-    /// Whether a file exports a name, itself or by passing on what others export. `None` if that cannot be told.
+    /// Checks whether a file exports a name, itself or by passing on what others export. `None` if that is unknown.
     fn has(&mut self, from: u32, wanted: &str) -> Option<bool> {
         let mut open = vec![from];
         let mut seen = HashSet::new();
@@ -219,7 +219,7 @@ impl Exports<'_> {
             if has {
                 return Some(true);
             }
-            // What is exported as a whole has members that are not known here.
+            // A value that is exported as a whole has members that are not known here.
             is_known &= index.exports(half, "=").next().is_none();
             let (passed_on, are_all) = self.stars.entry(next).or_insert_with(|| stars(self.repository, next));
             is_known &= *are_all;
@@ -229,7 +229,7 @@ impl Exports<'_> {
     }
 }
 
-/// The files whose names a file passes on, and whether these are all.
+/// Returns the files whose names a file passes on, and `true` if these are all.
 fn stars(repository: &Repository, from: u32) -> (Vec<u32>, bool) {
     let Some((half, index)) = repository.interface(from) else { return (Vec::new(), false) };
     let rows: Vec<u32> = index.stars(0).take(STARS_MAX).collect();

@@ -1,7 +1,7 @@
-//! The modules of a repository: the beginning of the import paths of its own packages, and the folder that it stands for.
+//! The modules of a repository: the common prefix of the import paths of its packages, and the folder that the prefix represents.
 //!
-//! `go.mod` says both, but is not read. What the files import tells it: the end of an import path is the end of a folder's path, and
-//! what is left of both is the path of a module and its folder. The module that most imports fit is the repository's.
+//! `go.mod` says both, but is not read. They are inferred from imports: the end of an import path is the end of a folder's path, and what
+//! is left of both is the path of a module and its folder. The module that most imports fit is the repository's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,24 +30,23 @@ const MODULES_MAX: usize = 256;
 /// A module of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Module {
-    /// What its imports begin with.
+    /// The prefix of its import paths.
     prefix: String,
     /// Its folder.
     root: String,
-    /// How many different packages are imported from it.
+    /// The number of different packages that are imported from it.
     votes: usize,
 }
 
 impl Module {
-    /// The folder that an import path names, if it is one of this module.
+    /// Returns the folder that an import path names, if it is one of this module.
     pub(super) fn folder(&self, path: &str) -> Option<String> {
         let inside = path.strip_prefix(self.prefix.as_str())?;
         (inside.is_empty() || inside.starts_with('/'))
             .then(|| join(&self.root, inside.trim_start_matches('/')))
     }
 
-    /// How likely a file of a folder means this module rather than another: the nearest one around it, or the one that is used
-    /// most.
+    /// Ranks how likely a file of a folder means this module rather than another: the nearest one around it, or the one that is used most.
     pub(super) fn rank(&self, folder: &str) -> (usize, usize, usize) {
         let is_around = begins_with(folder, &self.root);
         (if is_around { self.root.len() + 1 } else { 0 }, self.votes, self.prefix.len())
@@ -66,7 +65,7 @@ pub(super) struct Evidence<'e> {
 type Candidates<'e> = BTreeMap<&'e str, BTreeMap<&'e str, BTreeSet<&'e str>>>;
 
 impl<'e> Evidence<'e> {
-    /// The modules that the imports tell.
+    /// Infers the modules from the imports.
     pub(super) fn modules(&self) -> Vec<Module> {
         let candidates = self.candidates();
         let totals = self.totals(&candidates);
@@ -75,7 +74,7 @@ impl<'e> Evidence<'e> {
             let Some((root, inside)) = self.root_of(prefix, roots) else { continue };
             let votes = inside.len();
             let total = totals.get(prefix).copied().unwrap_or_default();
-            // Of the repository's own paths hardly one is missing in it; a path of a host alone needs more.
+            // Hardly any of the repository's own import paths lack a folder; a path of a host alone needs more evidence.
             if votes * 2 > total && (votes > 2 || !prefix.contains('.') || prefix.contains('/')) {
                 let module = Module { prefix: (*prefix).to_owned(), root: root.to_owned(), votes };
                 modules.push((module, votes == total, self.weight(prefix, inside)));
@@ -84,7 +83,7 @@ impl<'e> Evidence<'e> {
         let most = modules.iter().map(|(module, _, weight)| (module.votes, *weight)).max();
         let best = modules.iter().filter(|(module, _, weight)| Some((module.votes, *weight)) == most);
         let best: Vec<&Module> = best.map(|(module, ..)| module).collect();
-        // Inner prefixes of the same module can have as many. Other modules that have as many make it unknown which is meant.
+        // Inner prefixes of the same module can have as many votes. If other modules have as many, it is unknown which one is meant.
         let outer = best.iter().min_by_key(|module| module.prefix.len());
         let Some(best) =
             outer.filter(|outer| best.iter().all(|inner| begins_with(&inner.prefix, &outer.prefix)))
@@ -97,7 +96,7 @@ impl<'e> Evidence<'e> {
         accepted.map(|(module, ..)| module.clone()).take(MODULES_MAX).collect()
     }
 
-    /// The ways to cut import paths into the path of a module and that of a folder in it.
+    /// Returns the ways to cut import paths into the path of a module and that of a folder in it.
     fn candidates(&self) -> Candidates<'e> {
         let mut by_name: HashMap<&str, Vec<&str>> = HashMap::new();
         for folder in self.packages.keys().filter(|folder| !folder.is_empty()) {
@@ -114,7 +113,7 @@ impl<'e> Evidence<'e> {
                     candidates.entry(prefix).or_default().entry(root).or_default().insert(inside);
                 }
             }
-            // The root is imported by the path of the module, whose last element is most often its name.
+            // The root is imported by the path of the module, whose last element usually is the package's name.
             let root = self.packages.get("");
             if root.is_some_and(|root| names_package(path, root)) && is_plausible(path) {
                 candidates.entry(path).or_default().entry("").or_default().insert("");
@@ -131,7 +130,7 @@ impl<'e> Evidence<'e> {
         candidates
     }
 
-    /// How many different paths begin with each prefix.
+    /// Counts the different paths that begin with each prefix.
     fn totals(&self, candidates: &Candidates<'e>) -> HashMap<&'e str, usize> {
         let mut totals = HashMap::new();
         for path in self.imports.keys().copied() {
@@ -143,7 +142,7 @@ impl<'e> Evidence<'e> {
         totals
     }
 
-    /// The folder of a module: that from which most packages are imported, from inside of it, or whose path ends as the module's.
+    /// Returns the folder of a module: that from which most packages are imported, from inside of it, or whose path ends as the module's.
     fn root_of<'c>(
         &self,
         prefix: &str,
@@ -163,7 +162,7 @@ impl<'e> Evidence<'e> {
         best.next().is_none().then_some(found)
     }
 
-    /// The folders of the files that import packages of a module.
+    /// Returns the folders of the files that import packages of a module.
     fn importers(&self, prefix: &str, inside: &BTreeSet<&'e str>) -> impl Iterator<Item = &'e str> {
         let paths = inside.iter().map(|inside| join(prefix, inside));
         paths.filter_map(|path| self.imports.get(path.as_str())).flatten().copied()
@@ -173,7 +172,7 @@ impl<'e> Evidence<'e> {
         self.importers(prefix, inside).count()
     }
 
-    /// Whether a module is used only in its own folder, which is not the root.
+    /// Checks whether a module is used only in its own folder, which is not the root.
     fn stands_alone(&self, module: &Module) -> bool {
         let own = self.imports.iter().filter(|(path, _)| module.folder(path).is_some());
         let mut importers = own.flat_map(|(_, folders)| folders.iter().copied());
@@ -181,8 +180,8 @@ impl<'e> Evidence<'e> {
     }
 }
 
-/// Whether a module belongs to the repository because of the one that is used most: its path begins alike, or its folder is named
-/// as it is.
+/// Checks whether a module belongs to the repository because of the one that is used most: its path begins alike, or its folder has the
+/// same name.
 fn belongs(module: &Module, best: &Module) -> bool {
     let elements = |count: usize| best.prefix.split('/').take(count).collect::<Vec<_>>().join("/");
     let named = shared(&module.prefix, &module.root);
@@ -191,7 +190,7 @@ fn belongs(module: &Module, best: &Module) -> bool {
         || (named > 0 && begins_with(&module.prefix, &elements(2)))
 }
 
-/// The ways to cut an import path that ends as a folder's into the path of a module, its folder, and what is inside of both.
+/// Returns the ways to cut an import path that ends as a folder's into the path of a module, its folder, and what is inside of both.
 fn cuts<'c>(path: &'c str, folder: &'c str) -> Vec<(&'c str, &'c str, &'c str)> {
     let mut cuts = Vec::new();
     let (mut prefix, mut root) = (path, folder);
@@ -209,7 +208,7 @@ fn cuts<'c>(path: &'c str, folder: &'c str) -> Vec<(&'c str, &'c str, &'c str)> 
     cuts
 }
 
-/// Whether a module can have this path.
+/// Checks whether a module can have this path.
 fn is_plausible(prefix: &str) -> bool {
     let first = prefix.split('/').next().unwrap_or_default();
     match OWNED.contains(&first) {
@@ -218,18 +217,18 @@ fn is_plausible(prefix: &str) -> bool {
     }
 }
 
-/// How many elements are alike at the end of two paths.
+/// Counts the elements that are alike at the end of two paths.
 fn shared(one: &str, other: &str) -> usize {
     let pairs = one.rsplit('/').zip(other.rsplit('/'));
     pairs.take_while(|(one, other)| one == other && !one.is_empty()).count()
 }
 
-/// Whether a path is another one or goes on from it.
+/// Checks whether a path equals another one or continues it.
 fn begins_with(path: &str, beginning: &str) -> bool {
     path == beginning || is_below(path, beginning)
 }
 
-/// Whether the package that an import path names probably has this name.
+/// Checks whether the package that an import path names probably has this name.
 fn names_package(path: &str, package: &str) -> bool {
     let mut last = path.rsplit('/').take(2);
     path.contains('.')

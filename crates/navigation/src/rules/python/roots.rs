@@ -1,6 +1,6 @@
-//! The folders from which absolute imports start: those that Python's search path plausibly has.
+//! The folders from which absolute imports start: those that are plausibly in Python's search path.
 //!
-//! A folder that only has the name of a package, somewhere in the repository, is not meant: `import yaml` is mostly that of others.
+//! A folder somewhere in the repository that only has the name of a package is not meant: `import yaml` usually is an external package.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,12 +12,12 @@ use crate::paths::{folder, is_below, join, name};
 use crate::repository::Repository;
 use crate::rules::Family;
 
-/// Folders below the root whose content is imported as if it were at the root.
+/// Folders below the root with content that is imported as if it were at the root.
 const ROOTS: &[&str] = &["", "lib", "python", "src"];
-/// Folders of what belongs to the project beside them.
+/// Folders beside a project's packages that belong to it, such as its tests.
 const SIDES: &[&str] =
     &["bench", "benchmarks", "bin", "doc", "docs", "example", "examples", "scripts", "test", "tests"];
-/// Files that stand at the root of a project.
+/// Files at the root of a project.
 const MARKS: &[&str] = &["conftest.py", "manage.py", "noxfile.py", "setup.py"];
 
 /// Most packages of one name.
@@ -25,12 +25,12 @@ const SAME_NAME_MAX: usize = 64;
 /// Most folders around a file.
 const FOLDERS_MAX: usize = 64;
 
-/// The packages that are imported by their name alone wherever they stand.
+/// The packages that are imported by their name alone, wherever they are.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     /// The folders of those whose own files import them so.
     proven: HashSet<String>,
-    /// The folders in which they stand, by their names: of those, and of those in the usual place of a project.
+    /// The folders that contain them, by their names: of those, and of those in the usual place of a project.
     roots: HashMap<String, BTreeSet<String>>,
 }
 
@@ -69,26 +69,26 @@ impl Packages {
     }
 }
 
-/// Whether a folder is one of those beside a project, or in one.
+/// Checks whether a folder is one of those beside a project, or in one.
 fn is_side(folder: &str) -> bool {
     folder.split('/').any(|name| SIDES.contains(&name))
 }
 
-/// Whether a project has its root in a folder.
+/// Checks whether a project has its root in a folder.
 fn is_project(repository: &Repository, root: &str) -> bool {
     let marked = |mark: &&str| repository.paths.file(Family::Python, &join(root, mark)).is_some();
     !is_side(root) && MARKS.iter().any(marked)
 }
 
-/// An absolute import that may be one of a package by its own file.
+/// An absolute import by which a file may import its own package.
 pub(crate) struct Clue<'i> {
-    /// The folder around the file that is named as the import begins.
+    /// The folder around the file whose name is the first one of the import.
     pub(crate) package: &'i str,
-    /// What has to be a module in there.
+    /// The name that has to be a module in that folder.
     pub(crate) inner: &'i str,
 }
 
-/// The clues in a file.
+/// Returns the clues in a file.
 pub(crate) fn clues<'i>(path: &'i str, interface: &'i Interface) -> impl Iterator<Item = Clue<'i>> {
     let is_python = ENDS.iter().any(|end| path.ends_with(end));
     let imports = interface.imports.iter().filter(move |_| is_python);
@@ -99,7 +99,7 @@ pub(crate) fn clues<'i>(path: &'i str, interface: &'i Interface) -> impl Iterato
     })
 }
 
-/// The first two names of an absolute import, the second of which may be a module.
+/// Returns the first two names of an absolute import; the second one may be a module.
 fn first_names<'i>(interface: &'i Interface, row: &Import) -> Option<(&'i str, &'i str)> {
     let path = interface.arena.text(row.module);
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -110,13 +110,13 @@ fn first_names<'i>(interface: &'i Interface, row: &Import) -> Option<(&'i str, &
     (!first.is_empty() && !second.is_empty()).then_some((first, second))
 }
 
-/// The folder from which an absolute path starts, as the file `from` sees it. `None` if the path is that of a module of others.
+/// Finds the folder from which an absolute path starts, as the file `from` sees it. `None` if the path is that of an external module.
 pub(super) fn root(repository: &Repository, from: u32, names: &[&str]) -> Option<String> {
     let first = names.first()?;
     let own = folder(repository.paths.path(from));
     let search = Search { repository, from, own, names };
     if is_standard(first) {
-        // What is installed comes behind the standard library, what stands where the program starts before it.
+        // Installed packages come after the standard library; modules where the program starts come before it.
         let starts = ["", "src"].into_iter().filter(|start| is_below(repository.paths.path(from), start));
         return starts.map(str::to_owned).find(|start| search.regular(start).is_some());
     }
@@ -136,14 +136,14 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The folders around the file from which its imports may start, the inner ones first: that of the outermost package around
-    /// it, or its own if it is a script; and the roots of projects.
+    /// Returns the folders around the file from which its imports may start, the inner ones first: that of the outermost package around it,
+    /// or its own if it is a script; and the roots of projects.
     fn around(&self) -> Vec<String> {
         let paths = &self.repository.paths;
         let mut found: Vec<String> = Vec::new();
         let mut around = self.own;
         loop {
-            // A file inside a package is no module by its bare name.
+            // A file inside a package is not a module by its bare name.
             if !has_init(paths, around)
                 && (found.is_empty() || self.is_beside(around) || is_project(self.repository, around))
             {
@@ -156,19 +156,19 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the file is one of the tests or the like of the project in a folder.
+    /// Checks whether the file belongs to the tests or the like of the project in a folder.
     fn is_beside(&self, project: &str) -> bool {
         let inside = self.own.strip_prefix(project).unwrap_or_default().trim_start_matches('/');
         SIDES.contains(&inside.split('/').next().unwrap_or_default())
     }
 
-    /// The file of the module or package that the path begins with, if a folder has it. A file does not import itself.
+    /// Finds the file of the module or package that the path begins with, if a folder has it. A file does not import itself.
     fn regular(&self, root: &str) -> Option<u32> {
         let (paths, path) = (&self.repository.paths, join(root, self.names.first()?));
         init(paths, &path).or_else(|| file(paths, &path).filter(|file| *file != self.from))
     }
 
-    /// Whether a folder has the module that the path begins with.
+    /// Checks whether a folder has the module that the path begins with.
     fn has(&self, root: &str) -> bool {
         let (paths, path) = (&self.repository.paths, join(root, self.names[0]));
         let goes_on = || {
@@ -183,13 +183,13 @@ impl Search<'_> {
                 is_usual || goes_on() || Packages::of(self.repository).proven.contains(&path)
             }
             Some(_) => true,
-            // A folder without a file of its own comes behind every package of its name.
+            // A folder without a file of its own comes after every package of its name.
             None => root != self.own && has_folder(paths, root, self.names[0]) && (is_usual || goes_on()),
         }
     }
 
-    /// The folder of the only package of the name that is imported by its name alone: it does so itself, or its project is laid
-    /// out so.
+    /// Finds the folder of the only package of the name that is imported by its name alone: its files do so, or its project has the usual
+    /// layout.
     fn elsewhere(&self) -> Option<String> {
         let roots = Packages::of(self.repository).roots.get(*self.names.first()?)?;
         roots.first().filter(|_| roots.len() == 1).cloned()

@@ -28,7 +28,7 @@ const MODULES: &[&str] = &[
     "zipimport", "zlib", "zoneinfo",
 ];
 
-/// Whether the standard library has a module of this name.
+/// Checks whether the standard library has a module of this name.
 pub(super) fn is_standard(name: &str) -> bool {
     MODULES.binary_search(&name).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What documents of real indexers say, in the stored form.
+//! The documents of real indexers, in the stored form.
 
 use languages::symbols::Place;
 
@@ -8,7 +8,7 @@ use crate::scip::{
     Roles, TooManyDefinitions,
 };
 
-/// The stored form of all documents of a file, with their paths.
+/// Returns the stored form of all documents of a file, with their paths.
 fn given(index: &[u8], text: impl Fn(&str) -> Option<String>) -> Vec<(String, GivenDocument)> {
     let mut definitions = Definitions::default();
     let mut reader = Reader::new(index, Limits::default()).unwrap();
@@ -30,7 +30,7 @@ fn given(index: &[u8], text: impl Fn(&str) -> Option<String>) -> Vec<(String, Gi
     all
 }
 
-/// What a document says at a place: `path:line:column names` of each definition.
+/// Returns what a document says at a place: `path:line:column names` of each definition.
 fn at(given: &GivenDocument, line: u32, column: u32) -> Vec<String> {
     let here = given.occurrences().filter(|one| one.place == Place { line, column });
     let mut said = Vec::new();
@@ -91,7 +91,7 @@ fn implementations_are_kept() {
             pairs.extend(symbol.implements().map(|base| (symbol.names().join("."), base.names().join("."))));
         }
         let all = [("Square", "Shape"), ("Square.area", "Shape.area")];
-        // ty-scip says nothing of methods.
+        // ty-scip does not list methods.
         let known = if index == samples::TY_SCIP { &all[..1] } else { &all };
         let known = known.iter().map(|(one, other)| (one.to_string(), other.to_string()));
         assert_eq!(pairs, known.collect::<Vec<_>>(), "{folder}");
@@ -181,7 +181,7 @@ fn uses_that_an_edit_has_moved_are_noticed() {
     for line in ["other()\n    target()\n", "\n    target()\n"] {
         assert!(!document.fits(PositionEncoding::Utf8, &format!("{moved}{line}")), "{line}");
     }
-    // Words of one length, so that only the names tell.
+    // Words of one length, so that only the names matter.
     for (line, uses) in [("remote()\n    target()\n", 0), ("return target()\n", 0), ("target()\n", 1)] {
         let text = format!("{moved}{line}");
         let mut definitions = Definitions::default();

@@ -30,12 +30,12 @@ fn each_encoding_counts_its_own_units() {
         assert_eq!(lines.place(position(0, 0)), Some(Place { line: 1, column: 1 }));
         assert_eq!(lines.place(position(0, 3)), None);
     }
-    // In the middle of a character is nowhere.
+    // A position inside of a character does not exist.
     assert_eq!(Lines::new(text, PositionEncoding::Utf8).place(position(1, 1)), None);
     assert_eq!(Lines::new(text, PositionEncoding::Utf16).place(position(1, 2)), None);
 }
 
-/// The last name of a symbol that is written like its name.
+/// Returns the last name of a symbol that is written like its name.
 fn written_name(symbol: &str) -> Option<String> {
     match Symbol::parse(symbol) {
         Ok(Symbol::Global { mut descriptors, .. }) => descriptors.pop().map(|Descriptor { name, .. }| name),

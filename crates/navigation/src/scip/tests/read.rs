@@ -1,4 +1,4 @@
-//! What the reader reads, and what it refuses.
+//! Files that the reader reads, and files that it refuses.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ use crate::scip::{
     Error, Limits, Metadata, Position, PositionEncoding, Problem, Range, Reader, Roles, SymbolKind,
 };
 
-/// What a file says, in a form that owns it.
+/// The content of a file, in an owned form.
 #[derive(Debug, Default)]
 struct Summary {
     metadata: Metadata,
@@ -31,12 +31,12 @@ fn read(source: &[u8]) -> Result<Summary, Error> {
     read_with(source, Limits::default())
 }
 
-/// The problem of a file that is refused.
+/// Returns the problem of a file that is refused.
 fn problem(source: &[u8]) -> String {
     format!("{:?}", read(source).unwrap_err().problem)
 }
 
-/// A file with one occurrence.
+/// Returns a file with one occurrence.
 fn of_occurrence(range: &[u64], fields: &[Vec<u8>]) -> Vec<u8> {
     file(&[document("a.py", &[occurrence(range, fields)])])
 }
@@ -128,7 +128,7 @@ fn a_document_is_read_with_all_its_fields() {
 }
 
 #[test]
-fn what_is_no_scip_file_is_refused() {
+fn files_other_than_scip_are_refused() {
     assert_eq!(problem(b""), "MetadataMissing");
     assert_eq!(problem(&document("a.py", &[])), "MetadataMissing");
     assert_eq!(problem(&file(&[metadata()])), "MetadataTwice");

@@ -47,7 +47,7 @@ fn empty_fields_are_dots() {
 }
 
 #[test]
-fn what_does_not_follow_the_grammar_is_refused() {
+fn texts_outside_the_grammar_are_refused() {
     for (text, error) in [
         ("", SymbolError::End),
         ("a b c d ", SymbolError::End),
@@ -102,14 +102,14 @@ fn descriptors() -> impl Strategy<Value = Descriptor> {
     })
 }
 
-/// A field; it cannot begin with a space, which would belong to the field before it, or be the sign for an empty one.
+/// Generates a field; it cannot begin with a space, which would belong to the field before it, or be the sign for an empty one.
 fn fields() -> impl Strategy<Value = String> {
     "([^ ].{0,4})?".prop_filter("a dot is an empty field", |field| field != ".")
 }
 
 proptest! {
     #[test]
-    fn what_is_printed_is_parsed_to_the_same(
+    fn printed_symbols_parse_to_the_same_symbols(
         scheme in "[a-km-z][^ ]{0,5} ?",
         rest in [fields(), fields(), fields()],
         descriptors in prop::collection::vec(descriptors(), 1..6),
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_parsed_is_printed_so_that_it_parses_again(text in "(a b c d )?[a-c`/#.()!: \\[\\]+]{0,12}") {
+    fn parsed_symbols_print_to_texts_that_parse_again(text in "(a b c d )?[a-c`/#.()!: \\[\\]+]{0,12}") {
         if let Ok(symbol) = Symbol::parse(&text) {
             prop_assert_eq!(Symbol::parse(&symbol.to_string()), Ok(symbol));
         }

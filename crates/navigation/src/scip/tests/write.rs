@@ -1,4 +1,4 @@
-//! What is written is read back as it was.
+//! Written documents are read back unchanged.
 
 use super::samples::REAL;
 use crate::scip::{

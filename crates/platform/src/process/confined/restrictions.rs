@@ -1,5 +1,5 @@
-//! What the process of a command gives up before it starts the command: its user, resources, files and system calls. All of it is
-//! inherited, and none can be taken back.
+//! Gives up permissions before the command starts: its user, resources, files and system calls. All restrictions are inherited and
+//! irreversible.
 
 use std::fs;
 use std::io;
@@ -17,31 +17,31 @@ use rustix::thread::{
 use super::super::sandbox::lower_limit;
 use super::{CPU_SECONDS_MAX, FILE_BYTES_MAX, OPEN_FILES_MAX, Protection, Spec};
 
-/// CPUs that a command uses at most: many programs start a thread for each, and threads count as processes.
+/// Most CPUs that a command uses: many programs start a thread for each, and threads count as processes.
 const CPUS_MAX: usize = 8;
-/// CPU seconds after the signal that says that they are used up until the process is killed.
+/// CPU seconds between the signal that announces the end and the kill.
 const CPU_SECONDS_GRACE: u64 = 5;
 
-/// The ABI without which Landlock does not count: the first that keeps other files from being emptied.
+/// The oldest ABI with which Landlock counts as a protection: the first that keeps other files from being truncated.
 const REQUIRED_ABI: ABI = ABI::V3;
-/// The newest ABI of files and ports whose rights are restricted, as far as the kernel has it.
+/// The newest ABI for which rights to files and ports are restricted, as far as the kernel has it.
 const NEWEST_ABI: ABI = ABI::V5;
 
-/// Where programs and their libraries are. A folder that also contains the copy of the site is left out.
+/// The folders of programs and their libraries. A folder that also contains the copy of the site is omitted.
 const PROGRAMS: &[&str] = &[
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc/alternatives",
 ];
-/// What programs read of the system. Neither keys nor passwords are in it.
+/// System files that programs read. Neither keys nor passwords are in them.
 const SYSTEM_FILES: &[&str] = &[
     "/etc/ca-certificates", "/etc/fonts", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf",
     "/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/passwd",
     "/etc/pki/tls/certs", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/dev/full", "/dev/random",
     "/dev/urandom", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
 ];
-/// What every command may write.
+/// Files that every command may write.
 const SINKS: &[&str] = &["/dev/null"];
 
-/// The protections that this kernel can give.
+/// Returns the protections that this kernel can give.
 pub(super) fn available() -> Vec<Protection> {
     let has_seccomp = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
         .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"));
@@ -54,14 +54,14 @@ pub(super) fn available() -> Vec<Protection> {
     Protection::ALL.into_iter().filter(is_given).collect()
 }
 
-/// A ruleset with all that [`REQUIRED_ABI`] restricts, of which nothing may be left out.
+/// Creates a ruleset with everything that [`REQUIRED_ABI`] restricts; it fails if the kernel lacks any of it.
 fn required_ruleset() -> Result<Ruleset, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(REQUIRED_ABI))
 }
 
-/// Gives up what the command does not need. Returns the protections that this gave.
+/// Gives up what the command does not need. Returns the resulting protections.
 pub(super) fn restrict(spec: &Spec) -> io::Result<Vec<Protection>> {
     // Under memory pressure the kernel should kill the command before the database. Optional, so errors are ignored.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
@@ -78,14 +78,14 @@ pub(super) fn restrict(spec: &Spec) -> io::Result<Vec<Protection>> {
     let given = [
         (Protection::Limits, set_limits(spec)),
         (Protection::Landlock, confine_files(spec)),
-        // Last, because it also forbids what the others need.
+        // Last, because it also forbids calls that the others need.
         (Protection::NoNetwork, filter_calls(sends_signals)),
     ];
     Ok(given.into_iter().filter(|(_, outcome)| outcome.is_ok()).map(|(protection, _)| protection).collect())
 }
 
-/// Whether signals of the command would reach other processes of its user, such as the server: it is not alone in a namespace of
-/// processes, and Landlock is too old to keep signals in.
+/// Checks whether signals of the command would reach other processes of its user, such as the server: it is not alone in a namespace of
+/// processes, and Landlock is too old to confine signals.
 fn could_end_others(spec: &Spec) -> bool {
     let keeps_signals_in = required_ruleset()
         .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
@@ -101,7 +101,7 @@ fn use_few_cpus() -> io::Result<()> {
     Ok(sched_setaffinity(None, &few)?)
 }
 
-/// Becomes a user without any group but its own. With the ids of root go its capabilities.
+/// Switches to a user without any group but its own. The capabilities of root are lost with its ids.
 fn become_user(user: u32) -> io::Result<()> {
     let (owner, group) = (Uid::from_raw(user), Gid::from_raw(user));
     set_thread_groups(&[])?;
@@ -115,7 +115,7 @@ fn set_limits(spec: &Spec) -> io::Result<()> {
     lower_limit(Resource::Fsize, FILE_BYTES_MAX)?;
     lower_limit(Resource::Nproc, spec.processes_max)?;
     lower_limit(Resource::Nofile, OPEN_FILES_MAX)?;
-    // The first limit sends a signal that tells why; the second one kills.
+    // The first limit sends a signal that names the reason; the second one kills.
     lower_limit(Resource::Cpu, CPU_SECONDS_MAX + CPU_SECONDS_GRACE)?;
     let kill_at = getrlimit(Resource::Cpu).maximum;
     let signal_at = kill_at.map_or(CPU_SECONDS_MAX, |maximum| maximum.min(CPU_SECONDS_MAX));
@@ -123,8 +123,8 @@ fn set_limits(spec: &Spec) -> io::Result<()> {
 }
 
 /// Allows reading the system and the site, and writing the folders of the command. No file in these folders can be started as a program by
-/// itself. Programs of the system that read code, such as interpreters and the dynamic loader, run what is there all the same, under all other
-/// limits: generators of sites need them, and the kernel starts no dynamic program without the loader.
+/// itself. Programs of the system that read code, such as interpreters and the dynamic loader, can still run them, under all other limits:
+/// generators of sites need these programs, and the kernel starts no dynamic program without the loader.
 fn confine_files(spec: &Spec) -> io::Result<()> {
     let all = AccessFs::from_all(NEWEST_ABI);
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -168,12 +168,12 @@ mod calls {
 
     use crate::process::sandbox::seccomp;
 
-    /// Whether this architecture has a list.
+    /// `true` if this architecture has a list.
     pub(super) const ARE_KNOWN: bool = true;
 
-    /// Calls that fail: those that make sockets, which would reach others also through files, those for memory and messages that other
-    /// processes of the user have and that outlive the command, and those that no generator of sites needs and through which kernels
-    /// were attacked.
+    /// Calls that fail: those that create sockets, which could also reach other processes through files, those for memory and messages that
+    /// are shared with other processes of the user and outlive the command, and those through which kernels were attacked and which no
+    /// generator of sites needs.
     pub(super) const DENIED: &[c_long] = &[
         libc::SYS_socket,
         libc::SYS_io_uring_setup,
@@ -204,7 +204,7 @@ mod calls {
         libc::SYS_userfaultfd,
     ];
 
-    /// A call that fails if the argument at a place compares so with a value.
+    /// A call that fails if the argument at an index compares in this way with a value.
     pub(super) type DeniedArgument = (c_long, u8, SeccompCmpOp, u64);
 
     const AF_UNIX: u64 = 1;
@@ -214,8 +214,8 @@ mod calls {
     const SOCKET_KIND: u64 = 0xf;
     const CLONE_NEWUSER: u64 = 0x1000_0000;
 
-    /// Pairs of sockets that may send elsewhere than to each other, namespaces in which a process has all capabilities, and the limits
-    /// of other processes.
+    /// Pairs of sockets that may send elsewhere than to each other, namespaces in which a process has all capabilities, and the limits of
+    /// other processes.
     pub(super) const DENIED_ARGUMENTS: &[DeniedArgument] = &[
         (libc::SYS_socketpair, 0, SeccompCmpOp::Ne, AF_UNIX),
         (libc::SYS_socketpair, 1, SeccompCmpOp::MaskedEq(SOCKET_KIND), SOCK_DGRAM),
@@ -228,7 +228,7 @@ mod calls {
     /// call.
     pub(super) const UNKNOWN: &[c_long] = &[libc::SYS_clone3];
 
-    /// Calls that send signals, which fail where these would reach others.
+    /// Calls that send signals. They fail if these would reach other processes.
     pub(super) const SIGNALS: &[c_long] = &[
         libc::SYS_kill,
         libc::SYS_pidfd_send_signal,
@@ -243,7 +243,7 @@ mod calls {
     const FIOSETOWN: u64 = 0x8901;
     const SIOCSPGRP: u64 = 0x8902;
 
-    /// As [`SIGNALS`]. Programs in Go interrupt their own threads with SIGURG, which ends nobody; the owner of a file gets its signals.
+    /// Like [`SIGNALS`]. Programs in Go interrupt their own threads with SIGURG, which is harmless; the owner of a file gets its signals.
     pub(super) const SIGNAL_ARGUMENTS: &[DeniedArgument] = &[
         (libc::SYS_tgkill, 2, SeccompCmpOp::Ne, SIGURG),
         (libc::SYS_fcntl, 1, SeccompCmpOp::Eq, F_SETOWN),
@@ -252,8 +252,8 @@ mod calls {
         (libc::SYS_ioctl, 1, SeccompCmpOp::Eq, SIOCSPGRP),
     ];
 
-    /// Calls that do nothing: they change what is known of a file that others own as well, such as its permissions, and Landlock does
-    /// not restrict them. Generators make them to copy files, and must not fail.
+    /// Calls that do nothing: they change metadata, such as permissions, also of files that others use, and Landlock does not restrict
+    /// them. Generators make them to copy files, and must not fail.
     pub(super) const IGNORED: &[c_long] = &[
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
@@ -273,7 +273,7 @@ mod calls {
         469,
     ];
 
-    /// As [`IGNORED`], calls that only older architectures have.
+    /// Like [`IGNORED`], for calls that only older architectures have.
     #[cfg(target_arch = "x86_64")]
     pub(super) const IGNORED_BY_PATH: &[c_long] = &[
         libc::SYS_chmod,
@@ -294,7 +294,7 @@ mod calls {
         std::iter::once(number).chain(SECOND_NUMBERS.map(|bit| number | bit))
     }
 
-    /// A filter that lets these calls fail with an error number, or do nothing with 0.
+    /// Creates a filter that lets these calls fail with an error number, or do nothing with 0.
     pub(super) fn filter<'c>(
         numbers: impl Iterator<Item = &'c c_long>,
         errno: i32,
@@ -302,7 +302,7 @@ mod calls {
         compiled(numbers.flat_map(|number| both(*number)).map(|number| (number, Vec::new())).collect(), errno)
     }
 
-    /// As [`filter`], for calls with these arguments.
+    /// Like [`filter`], for calls with these arguments.
     pub(super) fn argument_filter(arguments: &[DeniedArgument], errno: i32) -> io::Result<BpfProgram> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
         for (call, place, comparison, value) in arguments {
@@ -344,7 +344,7 @@ fn filter_calls(sends_signals: bool) -> io::Result<()> {
 mod calls {
     //! Architectures without a list of system calls.
 
-    /// Whether this architecture has a list.
+    /// `true` if this architecture has a list.
     pub(super) const ARE_KNOWN: bool = false;
 }
 

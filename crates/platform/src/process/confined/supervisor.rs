@@ -1,6 +1,6 @@
-//! The two processes around a command: the supervisor, which ends all that is left of it, and its child, which starts it confined.
+//! The two processes around a command: the supervisor, which ends all its remaining processes, and its child, which starts it confined.
 //!
-//! Both have one thread, as namespaces and restrictions of a thread demand. The command is told apart from both by its user where the
+//! Both have one thread, as namespaces and restrictions of a thread demand. The command is distinguished from both by its user where the
 //! supervisor is root, and by its process group.
 
 use std::ffi::OsStr;
@@ -31,22 +31,22 @@ const CONFINED_MODE: &str = "start-confined";
 
 /// Longest specification that is read.
 const SPEC_BYTES_MAX: u64 = 1 << 20;
-/// Time between two looks at the child.
+/// Time between two checks of the child.
 const TICK: Duration = Duration::from_millis(10);
-/// Time between two looks at what was written.
+/// Time between two checks of what the command wrote.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL: less than the three seconds after which the server ends the supervisor.
 const GRACE: Duration = Duration::from_millis(2500);
-/// How long SIGKILL is repeated while processes are left.
+/// Time for which SIGKILL is repeated while processes are left.
 const KILLING: Duration = Duration::from_millis(400);
-/// The first of the user ids that root gives to commands: each has one of its own, so that no other process counts towards the limits of
-/// that user.
+/// The first of the user ids that root gives to commands: each command has one of its own, so that no other process counts towards the
+/// limits of that user.
 const FIRST_USER: u32 = 2_000_000_000;
 const USERS: u32 = 1_000_000;
-/// The user where a container has no such ids.
+/// The user in a container without such ids.
 const NOBODY: u32 = 65_534;
 
-/// Runs the hidden mode of this name: the supervisor, or its child. Both read what they shall run, and report how it ended.
+/// Runs the hidden mode of this name: the supervisor, or its child. Both read a specification and report how the command ended.
 pub(super) fn run_mode(mode: &OsStr) -> Option<ExitCode> {
     match mode.to_str()? {
         SUPERVISOR_MODE => Some(finish(read_spec().and_then(supervise))),
@@ -70,7 +70,7 @@ fn read_spec() -> io::Result<Spec> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Runs the child until it ends or has to. Its own report is enough unless it was ended.
+/// Runs the child until it ends or has to. The child's own report is enough unless the child was killed.
 fn supervise(mut spec: Spec) -> io::Result<Option<Ending>> {
     let is_root = geteuid().is_root();
     if is_root {
@@ -81,7 +81,7 @@ fn supervise(mut spec: Spec) -> io::Result<Option<Ending>> {
     }
     set_child_subreaper(Some(getpid()))?;
     enter_namespaces(is_root);
-    // The runtime has no thread but this one: a process that left its PID namespace for its children cannot start others.
+    // The runtime must not have another thread: a process that left its PID namespace for its children cannot start threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(watch(&spec))
 }
@@ -126,7 +126,7 @@ fn start_child(spec: &Spec) -> io::Result<Child> {
 
 /// Asks all processes of the command to end, and ends those that do not.
 async fn end_descendants(child: &mut Child) {
-    // The child that started the command stays, to report how it ended and to reap what is left.
+    // The child that started the command stays, to report how it ended and to reap the remaining processes.
     let first = Pid::from_child(child);
     for process in descendants().into_iter().filter(|process| *process != first) {
         // Fails only if it has ended.
@@ -143,8 +143,8 @@ async fn end_descendants(child: &mut Child) {
     kill_descendants(child).await;
 }
 
-/// Kills all that is left, again and again, because processes may be started meanwhile. With the first process of a PID namespace, all
-/// others end at once.
+/// Kills all remaining processes, repeatedly, because new ones may be started meanwhile. If the first process of a PID namespace is killed,
+/// all others end at once.
 async fn kill_descendants(child: &mut Child) {
     let end = Instant::now() + KILLING;
     while Instant::now() < end {
@@ -160,7 +160,7 @@ async fn kill_descendants(child: &mut Child) {
     }
 }
 
-/// The descendants of this process that still run. As their subreaper, it is an ancestor of those whose parents ended, too.
+/// Returns the descendants of this process that still run. As their subreaper, it is an ancestor of those whose parents ended, too.
 fn descendants() -> Vec<Pid> {
     let processes: Vec<(i32, i32)> = numbered("/proc").filter_map(|id| Some((id, parent_of(id)?))).collect();
     let mut found = vec![getpid().as_raw_nonzero().get()];
@@ -172,18 +172,18 @@ fn descendants() -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// The numbers among the names in a folder.
+/// Returns the numbers among the names in a folder.
 fn numbered(folder: &str) -> impl Iterator<Item = i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The parent of a process that has not ended.
+/// Returns the parent of a process that has not ended.
 fn parent_of(process: i32) -> Option<i32> {
     parent_in_stat(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// The parent in the text of `/proc/ID/stat`; `None` for a process that has ended. The name before it may contain anything.
+/// Parses the parent in the text of `/proc/ID/stat`; `None` for a process that has ended. The name before it may contain anything.
 pub(super) fn parent_in_stat(text: &str) -> Option<i32> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
@@ -191,7 +191,7 @@ pub(super) fn parent_in_stat(text: &str) -> Option<i32> {
     (!matches!(state, "Z" | "X")).then_some(parent)
 }
 
-/// The number of threads of a user.
+/// Counts the threads of a user.
 fn threads_of(user: u32) -> u64 {
     let threads = numbered("/proc").map(|process| {
         let folder = format!("/proc/{process}/task");
@@ -219,7 +219,7 @@ fn give_to_user(spec: &Spec) -> io::Result<u32> {
     }
 }
 
-/// Changes owner and group of a folder and of all that is in it, which the group may read. No process of a command runs, and no link is
+/// Changes owner and group of a folder and of everything in it, which the group may read. No process of a command runs, and no link is
 /// followed.
 fn change_owner(folder: &Path, owner: Option<u32>, group: u32) -> io::Result<()> {
     let mut open = vec![folder.to_owned()];
@@ -240,8 +240,8 @@ fn change_owner(folder: &Path, owner: Option<u32>, group: u32) -> io::Result<()>
     Ok(())
 }
 
-/// Whether a command has written more into its folders than it may, or made them so deep that they cannot be counted. Whatever else cannot
-/// be read is not counted.
+/// Checks whether a command has written more into its folders than it may, or made them so deep that they cannot be counted. Anything else
+/// that cannot be read is not counted.
 fn has_written_too_much(folders: &[PathBuf]) -> bool {
     let (mut bytes, mut entries, mut open) = (0_u64, 0_usize, folders.to_vec());
     while let Some(folder) = open.pop() {
@@ -264,15 +264,15 @@ fn has_written_too_much(folders: &[PathBuf]) -> bool {
     false
 }
 
-/// Enters new namespaces: a network without interfaces, and, for children, processes of their own. Where the system does not allow it,
-/// the other protections have to do.
+/// Enters new namespaces: a network without interfaces, and, for children, processes of their own. Where the system does not allow it, the
+/// other protections have to suffice.
 fn enter_namespaces(is_root: bool) {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let own = UnshareFlags::NEWNET | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
     if is_root {
         let _ = unshare(own);
     } else if unshare(own | UnshareFlags::NEWUSER).is_ok() {
-        // The user keeps its number, so that files have the owner that they had.
+        // The user keeps its number, so that files keep their owner.
         let _ = fs::write("/proc/self/setgroups", "deny");
         let _ = fs::write("/proc/self/uid_map", format!("{user} {user} 1"));
         let _ = fs::write("/proc/self/gid_map", format!("{group} {group} 1"));
@@ -284,7 +284,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(rustix::thread::unshare(flags)?)
 }
 
-/// Confines this process and starts the command, if all required protections are there.
+/// Confines this process and starts the command, if it has all required protections.
 fn start_confined(spec: &Spec) -> io::Result<Ending> {
     let given = restrict(spec)?;
     let missing = missing(&spec.require, &given);

@@ -56,7 +56,7 @@ fn the_last_report_counts() {
 }
 
 #[test]
-fn the_end_of_a_command_tells_its_limit() {
+fn the_end_of_a_command_shows_its_limit() {
     for (ending, text, limit) in [
         (Ending::TimedOut, "", Some("time")),
         (Ending::WroteTooMuch, "", Some("bytes written")),

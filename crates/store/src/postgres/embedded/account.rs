@@ -1,4 +1,4 @@
-//! Which Unix user the server runs as: Postgres refuses to run as root.
+//! The Unix user that the server runs as: Postgres refuses to run as root.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -26,7 +26,7 @@ pub(super) struct Account {
     pub(super) name: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// Whether this process is root, so that child processes have to switch to the account.
+    /// `true` if this process is root, so that child processes have to switch to the account.
     pub(super) switched: bool,
 }
 
@@ -79,7 +79,7 @@ impl Account {
         path.into_iter().find(|step| !self.has_permission(step, 0o1)).map(Path::to_path_buf)
     }
 
-    /// Whether the account has the permission `bit` (1 execute, 2 write, 4 read) on `path`.
+    /// Returns `true` if the account has the permission `bit` (1 execute, 2 write, 4 read) on `path`.
     pub(super) fn has_permission(&self, path: &Path, bit: u32) -> bool {
         let Ok(metadata) = fs::metadata(path) else { return false };
         let class = if metadata.uid() == self.uid {

@@ -20,7 +20,7 @@ const INITIAL_DATABASE: &str = "postgres";
 /// Time limit of each step. A slow disk may need minutes; the callers that wait for the server have limits of their own.
 const STEP_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Creates the data directory if it does not exist. Called only by the supervisor, of which there is one.
+/// Creates the data directory if it does not exist. Called only by the supervisor, which runs once for each cluster.
 pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
     if place.data().exists() {
         return Ok(());

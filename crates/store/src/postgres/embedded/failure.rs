@@ -1,4 +1,4 @@
-//! Errors of the embedded server, each with what to do about it.
+//! Errors of the embedded server, each with a remedy.
 
 use std::io;
 use std::path::Path;
@@ -72,7 +72,7 @@ pub(super) fn with_disk_full_hint(fault: Fault) -> Fault {
     fault.with_hint(REMEDIES[0].1)
 }
 
-/// Whether the fault was recognised as a full disk.
+/// Returns `true` if the fault was recognised as a full disk.
 pub(super) fn is_disk_full(fault: &Fault) -> bool {
     fault.hint.as_deref() == Some(REMEDIES[0].1)
 }

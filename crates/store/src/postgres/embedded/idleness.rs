@@ -13,7 +13,7 @@ use super::locks::{self, LockKind};
 pub(super) struct Idleness {
     path: PathBuf,
     file: File,
-    /// How long the cluster must be unused before it is stopped.
+    /// The time that the cluster must be unused before it is stopped.
     linger: Duration,
     unused_since: Option<Instant>,
 }

@@ -38,7 +38,7 @@ pub(super) fn needed_path(account: &Account, install: &Path, root: &Path) -> Opt
     Some(directory.join(install.parent()?.file_name()?).join(install.file_name()?))
 }
 
-/// Makes the copy if `place` needs one and it does not exist yet. Called only by the supervisor, of which there is one.
+/// Makes the copy if `place` needs one and it does not exist yet. Called only by the supervisor, which runs once for each cluster.
 pub(super) fn ensure(place: &Place) -> Result<(), Fault> {
     let Some(source) = &place.install_source else { return Ok(()) };
     if place.install.is_dir() {
@@ -59,7 +59,7 @@ fn make(source: &Path, target: &Path, root: &Path) -> io::Result<()> {
     for part in PARTS {
         copy_tree(&source.join(part), &draft.join(inner).join(part))?;
     }
-    // Shared libraries that the package keeps beside its own directory, in `<package>.libs`.
+    // Shared libraries that the package keeps next to its own directory, in `<package>.libs`.
     for entry in fs::read_dir(&outer_source)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().ends_with(b".libs") {

@@ -56,7 +56,7 @@ impl Limits {
         Self { wal_mib, temporary_mib }
     }
 
-    /// Writes the configuration file; the server must be told to reload it.
+    /// Writes the configuration file; the server must be signalled to reload it.
     pub(super) fn write(&self, place: &Place) -> io::Result<()> {
         let Self { wal_mib, temporary_mib } = self;
         // WAL segments kept for reuse; 80 MB is the default of Postgres.

@@ -15,7 +15,7 @@ const TAIL_LINES: usize = 20;
 /// new end. Lines written between the two steps are lost, which is acceptable for a log of last resort.
 pub(super) fn rotate_if_long(path: &Path) {
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() > BYTES_MAX) {
-        // Truncate even if the copy fails, because that is what a full disk needs.
+        // Truncate even if the copy fails, because that frees a full disk.
         let _ = fs::copy(path, previous(path));
         let _ = File::options().write(true).open(path).and_then(|file| file.set_len(0));
     }

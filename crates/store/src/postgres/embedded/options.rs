@@ -10,7 +10,7 @@ use super::account::Account;
 use super::place::{Place, directory_mode, make_directories};
 use super::{failure, install_copy, relocation};
 
-/// Where the embedded cluster is and how it runs.
+/// Location and settings of the embedded cluster.
 #[derive(Debug, Clone)]
 pub struct EmbeddedOptions {
     /// The installed Postgres: the directory that holds `bin/`, `lib/` and `share/`.

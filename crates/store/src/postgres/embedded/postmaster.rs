@@ -10,7 +10,7 @@ pub(super) struct Postmaster {
     pub(super) pid: i32,
     pub(super) port: u16,
     pub(super) socket_directory: PathBuf,
-    /// Whether its status is `ready`: it accepts connections.
+    /// `true` if its status is `ready`: it accepts connections.
     pub(super) ready: bool,
 }
 
@@ -31,7 +31,7 @@ impl Postmaster {
         })
     }
 
-    /// Whether the server accepts connections now. The file alone does not prove it, because a crash leaves it behind.
+    /// Returns `true` if the server accepts connections now. The file alone does not prove it, because a crash leaves it behind.
     pub(super) fn accepts_connections(&self) -> bool {
         self.ready && UnixStream::connect(socket(&self.socket_directory, self.port)).is_ok()
     }

@@ -119,7 +119,7 @@ fn start_if_needed(options: &EmbeddedOptions, place: &Place, deadline: Instant) 
     }
 }
 
-/// Whether a supervisor is running. A server without one is about to exit.
+/// Returns `true` if a supervisor is running. A server without one is about to exit.
 fn has_supervisor(place: &Place) -> Result<bool, Fault> {
     let lock = locks::open(&place.supervisor_lock())?;
     locks::try_acquire(&lock, LockKind::Shared)

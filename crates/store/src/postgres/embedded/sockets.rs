@@ -1,6 +1,6 @@
 //! The private directory of the server's socket.
 //!
-//! It is not below the cluster, because a socket's path is limited to 107 bytes and a home directory may be longer. Whoever may
+//! It is not below the cluster, because a socket's path is limited to 107 bytes and a home directory may be longer. Every user who may
 //! enter the directory can reach the server, so only the server's user may.
 
 use std::fs::{self, DirBuilder};

@@ -21,7 +21,7 @@ const FREE_BYTES_MIN: u64 = 4 * MIB;
 /// Bytes written at a time where the file system cannot reserve blocks.
 const BLOCK: usize = 1024 * 1024;
 
-/// Creates the file, or restores its full size, if `reserve` bytes stay free besides. With a `reserve` of 0 there is no file.
+/// Creates the file, or restores its full size, if `reserve` further bytes stay free. With a `reserve` of 0 there is no file.
 pub(super) fn ensure(file: &Path, reserve: u64) -> io::Result<()> {
     if reserve == 0
         || length(file) == Some(BYTES)

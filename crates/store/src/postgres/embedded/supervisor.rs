@@ -237,8 +237,8 @@ fn start_server(request: &StartRequest) -> Result<(ServerProcess, Limits), Fault
     }
 }
 
-/// Whether the server failed to start because the disk is full. Also checks the free space, because on a full disk the server
-/// cannot write the reason to its log.
+/// Checks whether the server failed to start because the disk is full. Also checks the free space, because on a full disk the server cannot
+/// write the reason to its log.
 fn is_full(place: &Place, fault: &Fault) -> bool {
     failure::is_disk_full(fault)
         || disk_space::free_bytes(&place.root).is_ok_and(|free| free < START_BYTES_MIN)

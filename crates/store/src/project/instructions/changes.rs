@@ -1,4 +1,4 @@
-//! `instruction_changes`: what each revision of the catalog changed.
+//! `instruction_changes`: the changes of each revision of the catalog.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use contract::Fault;
 pub struct Change {
     /// Number of the revision.
     pub revision: i64,
-    /// When, milliseconds since the epoch.
+    /// Time of the change, milliseconds since the epoch.
     pub at_ms: i64,
-    /// Who.
+    /// The principal who made it.
     pub principal: String,
     /// The method, such as `instructions/import`.
     pub action: &'static str,
@@ -27,16 +27,16 @@ pub struct Change {
     pub hash: [u8; 32],
 }
 
-/// What became of an entry since a revision.
+/// The change of an entry since a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
     /// It did not exist then.
     Added,
     /// It existed then.
     Updated,
-    /// It exists no more.
+    /// It does not exist any more.
     Removed,
-    /// It did not exist then, and exists no more.
+    /// It did not exist then, and does not exist any more.
     CameAndWent,
 }
 
@@ -54,7 +54,7 @@ pub async fn append(tx: &mut ProjectTx, change: &Change, keep: i64) -> Result<()
     tx.execute(sql(forget).bind(change.revision - keep)).await.map(drop)
 }
 
-/// What became of the entries that changed after `revision`; `None` if a later revision is no longer kept, or `revision` is not
+/// Returns the changes of the entries that changed after `revision`; `None` if a later revision is no longer kept, or `revision` is not
 /// reached yet.
 pub async fn since(
     tx: &mut ProjectTx,

@@ -14,13 +14,13 @@ pub struct EntryRow {
     pub title: String,
     /// Text.
     pub body: String,
-    /// Why it exists.
+    /// The reason why it exists.
     pub rationale: Option<String>,
     /// From 1 to 100.
     pub priority: i16,
     /// `individual`, `group` or `all`.
     pub audience: String,
-    /// How binding it is.
+    /// Its binding force.
     pub requirement: String,
     /// Sorted, in lower case.
     pub categories: Vec<String>,
@@ -32,9 +32,9 @@ pub struct EntryRow {
     pub meta_hash: [u8; 32],
     /// Version of the entry format.
     pub schema_version: String,
-    /// When it was created.
+    /// Time of its creation.
     pub created_ms: i64,
-    /// When it was last changed.
+    /// Time of its last change.
     pub updated_ms: i64,
 }
 
@@ -54,7 +54,7 @@ pub struct EntrySummaryRow {
     pub id: String,
     /// Title on one line.
     pub title: String,
-    /// How binding it is.
+    /// Its binding force.
     pub requirement: String,
     /// From 1 to 100.
     pub priority: i16,
@@ -71,7 +71,7 @@ pub struct EntryHashes {
     pub source_hash: [u8; 32],
     /// Hash of the metadata.
     pub meta_hash: [u8; 32],
-    /// When it was created, milliseconds since the epoch.
+    /// Time of its creation, milliseconds since the epoch.
     pub created_ms: i64,
 }
 
@@ -162,7 +162,7 @@ pub async fn existing(tx: &mut ProjectTx, ids: &[String]) -> Result<Vec<String>,
     tx.tx.scalars(sql(text).bind(ids)).await
 }
 
-/// Whether there are any entries.
+/// Returns `true` if there are any entries.
 pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
     let text = format!("SELECT EXISTS (SELECT 1 FROM {})", tx.table("instructions"));
     tx.tx.scalar(sql(text)).await

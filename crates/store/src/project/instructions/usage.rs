@@ -4,14 +4,14 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// How often an entry was used. Times are milliseconds since the epoch, UTC.
+/// The use count of an entry. Times are milliseconds since the epoch, UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRow {
     /// Id of the entry, which need not exist any more.
     pub id: String,
-    /// How often.
+    /// Number of uses.
     pub count: i64,
-    /// When last.
+    /// Time of the last use.
     pub last_ms: i64,
 }
 
@@ -20,11 +20,11 @@ pub struct UsageRow {
 pub struct UsageDelta {
     /// Id of the entry; unique within a write.
     pub id: String,
-    /// How often it was used.
+    /// Number of uses.
     pub count: i64,
-    /// When first.
+    /// Time of the first use.
     pub first_ms: i64,
-    /// When last.
+    /// Time of the last use.
     pub last_ms: i64,
 }
 

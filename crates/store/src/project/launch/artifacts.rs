@@ -1,4 +1,4 @@
-//! `launch_artifacts`: what the workers of each run wrote, in all versions.
+//! `launch_artifacts`: the output of each run's workers, in all versions.
 
 use super::hash;
 use crate::postgres::{Row, sql};
@@ -18,7 +18,7 @@ pub struct ArtifactRow {
     pub content_type: String,
     /// The schema that it has, if it is JSON.
     pub schema_id: Option<String>,
-    /// What wrote it.
+    /// Its author.
     pub writer: String,
     /// Its size.
     pub bytes: i64,

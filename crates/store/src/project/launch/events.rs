@@ -15,11 +15,11 @@ pub struct EventRow {
     pub seq: i32,
     /// Unique.
     pub event_id: String,
-    /// When, milliseconds since the epoch.
+    /// Time of the event, milliseconds since the epoch.
     pub ts_ms: i64,
     /// The type.
     pub kind: String,
-    /// What happened, as JSON.
+    /// The event, as JSON.
     pub payload: String,
     /// The trace that it belongs to.
     pub trace_id: String,

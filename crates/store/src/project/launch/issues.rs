@@ -1,4 +1,4 @@
-//! `launch_issues`: what the validations of each run found.
+//! `launch_issues`: the findings of each run's validations.
 
 use crate::postgres::{Row, sql};
 use crate::project::write::column;
@@ -12,21 +12,21 @@ pub struct IssueRow {
     pub issue_id: String,
     /// The gate.
     pub gate: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: String,
     /// Kind of issue.
     pub code: String,
-    /// What is wrong, in a few words.
+    /// The problem, in a few words.
     pub title: String,
-    /// What is wrong here.
+    /// The problem at this place.
     pub message: String,
     /// Path of the file.
     pub path: Option<String>,
     /// Line in the file, 1-based.
     pub line: Option<i32>,
-    /// What became of it.
+    /// Its status.
     pub status: String,
-    /// Whether a fixer may be able to repair it.
+    /// `true` if a fixer may be able to repair it.
     pub fixable: bool,
     /// The event that opened it last.
     pub opened_seq: i32,
@@ -56,7 +56,7 @@ pub async fn count_open(tx: &mut ProjectTx, run_ids: &[String]) -> Result<Vec<(S
     rows.iter().map(|row| Ok((row.try_get("run_id")?, row.try_get("issues")?))).collect()
 }
 
-/// Stores new issues, and what became of known ones.
+/// Stores new issues, and the changes of known ones.
 pub(super) async fn put(tx: &mut ProjectTx, run_id: &str, issues: &[IssueRow]) -> Result<(), Fault> {
     let text = format!(
         "INSERT INTO {} (run_id, issue_id, gate, severity, code, title, message, path, line, status, fixable, opened_seq, closed_seq) \

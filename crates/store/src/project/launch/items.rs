@@ -10,7 +10,7 @@ use contract::Fault;
 pub struct ItemRow {
     /// The worker.
     pub worker: String,
-    /// What it works on.
+    /// The scope that it works on.
     pub scope_key: String,
     /// Counts from 1.
     pub attempt: i16,
@@ -20,11 +20,11 @@ pub struct ItemRow {
     pub inputs_hash: Vec<u8>,
     /// The artifacts that it wrote, as JSON.
     pub outputs: String,
-    /// Why it failed, as JSON.
+    /// The reason why it failed, as JSON.
     pub error: Option<String>,
-    /// When a worker began.
+    /// Time when a worker began.
     pub started_ms: Option<i64>,
-    /// When it ended.
+    /// Time of its end.
     pub finished_ms: Option<i64>,
 }
 
@@ -39,7 +39,7 @@ pub async fn list(tx: &mut ProjectTx, run_id: &str) -> Result<Vec<ItemRow>, Faul
     rows.iter().map(decode).collect()
 }
 
-/// Stores new attempts, and what became of known ones.
+/// Stores new attempts, and the changes of known ones.
 pub(super) async fn put(tx: &mut ProjectTx, run_id: &str, items: &[ItemRow]) -> Result<(), Fault> {
     let text = format!(
         "INSERT INTO {} (run_id, worker, scope_key, attempt, state, inputs_hash, outputs, error, started_ms, finished_ms) \

@@ -1,7 +1,7 @@
 //! The tables of launch runs, which are created on the first use of the subsystem in a project.
 //!
-//! Rows are written by [`write()`] alone: events, and the rows that follow from them, in one transaction. [`removal`] removes all that a
-//! run has. What is known of published pages is not of a run's log: [`watches`] writes it.
+//! Rows are written by [`write()`] alone: events, and the rows that follow from them, in one transaction. [`removal`] removes all rows of a
+//! run. The checks of published pages are not part of a run's log: [`watches`] writes them.
 
 pub mod artifacts;
 pub mod events;

@@ -6,8 +6,8 @@ use crate::project::sizes::RowUsage;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// The tables beside `launch_runs` that have rows of runs, each with the size of its row `t`. That of an artifact is the length of its
-/// bytes, because measuring the row would read them all.
+/// The tables other than `launch_runs` that have rows of runs, each with the size of its row `t`. The size of an artifact is the length of
+/// its bytes, because measuring the row would read them all.
 const TABLES: [(&str, &str); 5] = [
     ("launch_events", "pg_column_size(ROW(t.*))"),
     ("launch_items", "pg_column_size(ROW(t.*))"),
@@ -16,8 +16,8 @@ const TABLES: [(&str, &str); 5] = [
     ("launch_watches", "pg_column_size(ROW(t.*))"),
 ];
 
-/// Whether the run `r` ended at `$1` at the latest, in milliseconds since the epoch, and is not the newest that is done of its product on
-/// its site, which says what the published pages are founded on.
+/// Returns the condition that the run `r` ended at `$1` at the latest, in milliseconds since the epoch, and may be removed. The newest run
+/// of a product on a site that is done is kept, because it records the evidence of the published pages.
 fn is_old(tx: &ProjectTx) -> String {
     format!(
         "r.state IN {TERMINAL} AND r.finished_ms <= $1 AND (r.state <> 'DONE' OR EXISTS (SELECT 1 FROM {} n \

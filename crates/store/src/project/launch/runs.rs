@@ -39,9 +39,9 @@ pub struct RunRow {
     pub head_hash: [u8; 32],
     /// Number of fixes that were begun.
     pub fix_attempts: i16,
-    /// Whether its last report is ok.
+    /// `true` if its last report is ok.
     pub report_ok: Option<bool>,
-    /// Why it waits for its inputs, as JSON.
+    /// The reason why it waits for its inputs, as JSON.
     pub pending: Option<String>,
     /// The fix in progress, as JSON.
     pub fixing: Option<String>,
@@ -51,23 +51,23 @@ pub struct RunRow {
     pub branch: Option<String>,
     /// The published commit.
     pub commit_sha: Option<String>,
-    /// Where people read the pull request.
+    /// Address of the pull request.
     pub pr_url: Option<String>,
     /// Number of the pull request.
     pub pr_number: Option<i64>,
-    /// Why it failed, as JSON.
+    /// The reason why it failed, as JSON.
     pub failure: Option<String>,
-    /// Whether somebody cancelled it.
+    /// `true` if it was cancelled.
     pub cancel_requested: bool,
-    /// When it was started.
+    /// Time of its start.
     pub created_ms: i64,
-    /// When it ended.
+    /// Time of its end.
     pub finished_ms: Option<i64>,
-    /// When its last event was written.
+    /// Time of its last event.
     pub updated_ms: i64,
 }
 
-/// Which runs a list contains.
+/// Conditions on the listed runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter<'a> {
     /// Only those of this product.
@@ -206,8 +206,8 @@ pub(super) async fn insert(tx: &mut ProjectTx, run: &RunRow) -> Result<bool, Fau
     Ok(tx.execute(query.bind(run.finished_ms).bind(run.updated_ms)).await? == 1)
 }
 
-/// Stores what events changed of a run whose last event had the number `before`; false if it has another one by now, or a later job
-/// advances it.
+/// Stores the changes that events made to a run whose last event had the number `before`; returns `false` if it has another one by now, or
+/// a later job advances it.
 pub(super) async fn update(tx: &mut ProjectTx, run: &RunRow, before: i32) -> Result<bool, Fault> {
     let text = format!(
         "UPDATE {} SET state = $4, site_tree = $5, fence = $2, seq = $6, head_hash = $7, fix_attempts = $8, report_ok = $9, \

@@ -1,10 +1,10 @@
-//! `launch_watches`: whether the repository still says what pages say, one row for the newest pages of a product on a watched site.
+//! `launch_watches`: the last comparison of pages with their repository, one row for the newest pages of a product on a watched site.
 
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// What a check found out.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchRow {
     /// The run that wrote the pages.
@@ -13,17 +13,17 @@ pub struct WatchRow {
     pub checked_sha: String,
     /// The generation of the repository then.
     pub generation: i64,
-    /// When that was, milliseconds since the epoch, UTC.
+    /// Time of the check, milliseconds since the epoch, UTC.
     pub checked_ms: i64,
     /// Number of claims that the pages make.
     pub claims: i32,
     /// Number of sentences that are stale.
     pub stale: i32,
-    /// What is stale, as JSON.
+    /// The stale sentences, as JSON.
     pub report: String,
 }
 
-/// What is known of the pages of a run.
+/// Returns the last check of the pages of a run.
 pub async fn get(tx: &mut ProjectTx, run_id: &str) -> Result<Option<WatchRow>, Fault> {
     let text = format!(
         "SELECT run_id, checked_sha, generation, checked_ms, claims, stale, report FROM {} WHERE run_id = $1",
@@ -53,8 +53,8 @@ pub async fn stale_counts(tx: &mut ProjectTx, run_ids: &[String]) -> Result<Vec<
     rows.iter().map(|row| Ok((row.try_get("run_id")?, row.try_get("stale")?))).collect()
 }
 
-/// Stores what a check found out, unless the run was removed meanwhile. The last check counts, whatever generation it is about: a
-/// repository that is removed and indexed anew begins with the first one again.
+/// Stores the result of a check, unless the run was removed meanwhile. The last check counts, whatever generation it is about: a repository
+/// that is removed and indexed anew begins with the first one again.
 pub async fn put(tx: &mut ProjectTx, watch: &WatchRow) -> Result<(), Fault> {
     let text = format!(
         "INSERT INTO {} (run_id, checked_sha, generation, checked_ms, claims, stale, report) \
@@ -70,7 +70,7 @@ pub async fn put(tx: &mut ProjectTx, watch: &WatchRow) -> Result<(), Fault> {
     tx.execute(query).await.map(drop)
 }
 
-/// Forgets what is known of runs with this site profile, but for those to keep.
+/// Removes the checks of runs with this site profile, except those to keep.
 pub async fn keep_only(tx: &mut ProjectTx, site_profile: &str, run_ids: &[String]) -> Result<(), Fault> {
     let text = format!(
         "DELETE FROM {} WHERE run_id <> ALL($2) AND run_id IN (SELECT r.run_id FROM {} r WHERE r.site_profile = $1)",

@@ -8,7 +8,7 @@ use super::runs::{self, RunRow};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// What is written of a run in one transaction.
+/// The changes of a run that one transaction writes.
 #[derive(Debug, Clone, Copy)]
 pub struct RunWrite<'a> {
     /// The run as it is afterwards.
@@ -25,8 +25,8 @@ pub struct RunWrite<'a> {
     pub issues: &'a [IssueRow],
 }
 
-/// Writes events of a run and what follows from them. Returns false, and writes nothing, if the run is no longer as the caller read it:
-/// another event was written, or a later job advances it; for a new run, if there is one with its id or its key.
+/// Writes events of a run and the rows that follow from them. Returns false, and writes nothing, if the run is no longer as the caller read
+/// it: another event was written, or a later job advances it; for a new run, if there is one with its id or its key.
 pub async fn write(tx: &mut ProjectTx, write: RunWrite<'_>) -> Result<bool, Fault> {
     let is_current = match write.before {
         None => runs::insert(tx, write.run).await?,

@@ -9,11 +9,11 @@ use contract::Fault;
 pub const STATUS_OPEN: &str = "open";
 /// Status of such a finding after a report of its tool no longer had it.
 pub const STATUS_FIXED: &str = "fixed";
-/// The severities, the most urgent first. The last one stands for every text that is none of the others.
+/// The severities, the most urgent first. The last one represents all other texts.
 pub const SEVERITIES: [&str; 6] = ["critical", "high", "medium", "low", "unknown", SEVERITY_OTHER];
 const SEVERITY_OTHER: &str = "other";
 
-/// Which findings a board shows, beside status and severity; absent conditions hold for all. Texts are folded to lower case.
+/// Conditions on the findings of a board, beside status and severity; absent conditions hold for all. Texts are folded to lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingFilter {
     /// The service.
@@ -37,7 +37,7 @@ pub struct BoardPage<'a> {
     pub limit: i64,
 }
 
-/// How many findings have a status and a severity.
+/// Number of findings with a status and a severity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingCount {
     /// The status.
@@ -94,7 +94,7 @@ pub async fn findings(
     rows.iter().map(decode).collect()
 }
 
-/// How many of the filtered findings there are of each status and severity at `now_ms`.
+/// Counts the filtered findings of each status and severity at `now_ms`.
 pub async fn finding_counts(
     tx: &mut ProjectTx,
     filter: &FindingFilter,

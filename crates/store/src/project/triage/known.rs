@@ -16,7 +16,7 @@ pub struct KnownFinding {
     pub related: Related,
     /// The record as JSON; only for a finding of an older program.
     pub record: Option<String>,
-    /// Whether there are decisions about it.
+    /// `true` if there are decisions about it.
     pub is_decided: bool,
 }
 

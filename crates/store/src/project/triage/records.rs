@@ -9,7 +9,7 @@ use contract::Fault;
 pub struct RecordRow {
     /// 40 hexadecimal digits.
     pub id: String,
-    /// Whether it is a decision rather than a finding.
+    /// `true` if it is a decision rather than a finding.
     pub is_decision: bool,
     /// For a decision, the finding that it is about.
     pub finding_id: Option<String>,
@@ -17,9 +17,9 @@ pub struct RecordRow {
     pub status: Option<String>,
     /// For a decision, when it expires.
     pub expires_ms: Option<i64>,
-    /// When it was first stored.
+    /// Time when it was first stored.
     pub created_ms: i64,
-    /// When it last changed.
+    /// Time of its last change.
     pub updated_ms: i64,
     /// For a finding, when a report of its tool first lacked it or called it fixed.
     pub fixed_ms: Option<i64>,
@@ -36,7 +36,7 @@ pub struct Current {
     pub id: String,
     /// Status that was decided.
     pub status: String,
-    /// When it expires.
+    /// Time of its expiry.
     pub expires_ms: Option<i64>,
 }
 
@@ -56,7 +56,7 @@ pub struct Related {
     pub repo: Option<String>,
 }
 
-/// What reports claim about a finding, by which it is recognised in later ones.
+/// The claims of reports about a finding, by which it is recognised in later ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Hash of format, tool and category of the report.
@@ -78,7 +78,7 @@ pub struct RecordWrite {
     pub expires_ms: Option<i64>,
     /// The fields that relate it to other records.
     pub related: Related,
-    /// For a finding, what its report claims about it.
+    /// For a finding, the claims of its report about it.
     pub identity: Option<Identity>,
     /// For a finding, whether its report says that it is fixed.
     pub is_fixed: bool,
@@ -158,7 +158,7 @@ pub async fn put(
     rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("is_new")?))).collect()
 }
 
-/// Whether there are any records.
+/// Returns `true` if there are any records.
 pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
     let text = format!("SELECT EXISTS (SELECT 1 FROM {})", tx.table("triage_records"));
     tx.tx.scalar(sql(text)).await

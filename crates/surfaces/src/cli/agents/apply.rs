@@ -1,4 +1,4 @@
-//! Carries out a plan. The record is written before the file, so that a killed process leaves nothing that it does not know of.
+//! Carries out a plan. The record is written before the file, so that a killed process leaves nothing behind that is not recorded.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use super::files::{self, WriteError};
 use super::plan::{Action, Change, Step, plan};
 use super::receipt::{Entry, Receipt};
 
-/// A step after it was carried out: a refusal if it could not be.
+/// A step that was carried out, or a refusal if it could not be.
 pub(super) struct Applied {
     pub(super) step: Step,
-    /// The copy of what the file held before.
+    /// The copy of the previous contents of the file.
     pub(super) backup: Option<PathBuf>,
 }
 
-/// Carries out one step. If the file has changed since the plan, plans again, once: the program whose file it is may be running.
+/// Carries out one step. If the file has changed since the plan, plans once more, because the program that owns the file may be running.
 pub(super) fn apply(step: Step, receipt: &mut Receipt) -> Applied {
     match try_apply(&step, receipt) {
         Err(WriteError::Changed) => {}
@@ -40,11 +40,11 @@ fn applied(mut step: Step, outcome: Result<Done, WriteError>) -> Applied {
     Applied { step, backup: None }
 }
 
-/// What came of a step whose file is as it should be.
+/// The outcome of a step whose file is now as planned.
 #[derive(Default)]
 struct Done {
     backup: Option<PathBuf>,
-    /// What could not be done afterwards.
+    /// A problem that occurred after the file was written.
     note: Option<String>,
 }
 
@@ -82,26 +82,27 @@ fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Done, WriteError> {
     }
     if let Err(error) = files::write(before, step.after.as_deref()) {
         if installs {
-            // If this fails, the record has a text that is nowhere; `uninstall` forgets it.
+            // If this fails, the record lists a text that is in no file; `uninstall` forgets it.
             let _ = receipt.record(target, spot, earlier);
         }
         return Err(error);
     }
+    // The file no longer holds the old text.
     entry.written.hashes.truncate(1);
     let confirmed = receipt.record(target, spot, installs.then(|| entry.clone())).and_then(|()| {
         if step.change == Change::Delete { remove_folders(entry.created_folders, receipt) } else { Ok(()) }
     });
-    // The file has changed, whatever happens to the record, in which the text already is or still is.
+    // By now the file has changed; if this fails, the record still holds the text.
     let note = confirmed
         .err()
         .map(|error| format!("its record cannot be completed: {error}; run the command again"));
     Ok(Done { backup, note })
 }
 
-/// Removes the folders that were created for a file. One in which we have written another file goes with that.
+/// Removes the folders that were created for a file. A folder that holds another of our files is recorded with that file instead.
 fn remove_folders(mut created: Vec<PathBuf>, receipt: &mut Receipt) -> std::io::Result<()> {
     while let Some(folder) = created.last() {
-        // Fails if there is something in it.
+        // Fails if the folder is not empty.
         if fs::remove_dir(folder).is_err() {
             break;
         }
@@ -115,7 +116,7 @@ fn remove_folders(mut created: Vec<PathBuf>, receipt: &mut Receipt) -> std::io::
     receipt.record(&target, &spot, Some(heir))
 }
 
-/// Records who uses a text that stays, and forgets a text that is gone.
+/// Records which agents use a text that stays, and forgets a text that is gone.
 fn keep_record(step: &Step, receipt: &mut Receipt) -> Result<(), WriteError> {
     if step.change != Change::Unchanged {
         return Ok(());
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(removed.step.change, Change::Modify, "{:?}", removed.step.note);
         assert!(removed.step.note.unwrap().contains("record cannot be completed"));
 
-        // Without the record of what will be written, nothing is.
+        // Nothing is written unless it was recorded first.
         let other = folder.path().join("other.md");
         let before = receipt.entries.clone();
         let refused = apply(plan(install(&other), &receipt), &mut receipt);

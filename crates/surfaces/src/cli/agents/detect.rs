@@ -1,4 +1,4 @@
-//! Finds the agents of this machine, and where their files are.
+//! Finds the agents on this machine, and the locations of their files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::cli::clients::{Base, CLIENTS, Client, Install, Location};
 use contract::config::path_variable;
 use contract::{ErrorCode, Fault};
 
-/// What of this machine decides where agents keep their files.
+/// The properties of this machine that decide where agents keep their files.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     home: PathBuf,
@@ -15,9 +15,9 @@ pub(super) struct Machine {
     application: PathBuf,
     /// The values of the environment variables that the client table names.
     variables: BTreeMap<&'static str, PathBuf>,
-    /// The folders of programs.
+    /// The folders that are searched for programs.
     program_folders: Vec<PathBuf>,
-    /// The root of the repository around the current folder.
+    /// The root of the repository that contains the current folder.
     project: PathBuf,
 }
 
@@ -27,6 +27,7 @@ impl Machine {
         let home = std::env::home_dir().filter(|home| home.is_absolute()).ok_or_else(|| {
             Fault::new(ErrorCode::IllegalState, "The home of the user is unknown.").with_hint("Set HOME.")
         })?;
+        // The XDG specification ignores relative paths.
         let config = path_variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let config = config.unwrap_or_else(|| home.join(".config"));
         let application =
@@ -46,17 +47,17 @@ impl Machine {
         Ok(Self { home, config, application, variables, program_folders, project })
     }
 
-    /// The root of the repository around the current folder, or the folder itself outside of any.
+    /// Returns the root of the repository that contains the current folder, or the folder itself outside of any repository.
     pub(super) fn project(&self) -> &Path {
         &self.project
     }
 
-    /// The path of a location.
+    /// Returns the path of a location.
     pub(super) fn path(&self, location: &Location) -> PathBuf {
         if let Some((variable, below)) = location.moved_by
             && let Some(moved) = self.variables.get(variable)
         {
-            // Joining an empty path would add a slash.
+            // `join` with an empty path would add a slash.
             return if below.is_empty() { moved.clone() } else { moved.join(below) };
         }
         let base = match location.base {
@@ -68,21 +69,21 @@ impl Machine {
         base.join(location.path)
     }
 
-    /// The first location where something is, else the first.
+    /// Returns the first location that exists, or else the first one.
     pub(super) fn existing_or_first(&self, locations: &[Location]) -> Option<PathBuf> {
         let mut paths = locations.iter().map(|location| self.path(location));
         let existing = paths.clone().find(|path| path.symlink_metadata().is_ok());
         existing.or_else(|| paths.next())
     }
 
-    /// Whether the agent is used on this machine.
+    /// Returns `true` if the agent is used on this machine.
     pub(super) fn uses(&self, install: &Install) -> bool {
         let is_program =
             |name: &&'static str| self.program_folders.iter().any(|folder| folder.join(name).is_file());
         install.signs.iter().any(|sign| self.path(sign).exists()) || install.programs.iter().any(is_program)
     }
 
-    /// The agents that are used on this machine.
+    /// Returns the agents that are used on this machine.
     pub(super) fn agents(&self) -> Vec<&'static Client> {
         CLIENTS
             .iter()
@@ -90,7 +91,7 @@ impl Machine {
             .collect()
     }
 
-    /// A path as people write it, with `~` for the home.
+    /// Formats a path with `~` for the home directory.
     pub(super) fn display(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(below) => format!("~/{}", below.display()),
@@ -99,7 +100,7 @@ impl Machine {
     }
 }
 
-/// All locations of an agent.
+/// Returns all locations of an agent.
 fn locations(install: &'static Install) -> impl Iterator<Item = &'static Location> {
     let instructions = install.instructions.iter().map(|instructions| &instructions.file);
     install.signs.iter().chain(install.files).chain(instructions)

@@ -1,7 +1,7 @@
-//! The pure core: computes new text from old text and what we want in it, or why a person has to do it.
+//! The pure core: computes the new text from the old text and the wanted one, or the reason why the user has to edit the file.
 //!
 //! Each edit is checked by reading the result: apart from our entry, it must hold the same values as before, and an insertion
-//! must keep every character in its order. So a fault of an editing library is a refusal, not a damaged file.
+//! must keep every character in order. A bug in an editing library therefore leads to a refusal, not to a damaged file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::text::{Form, Splice, hash, is_subsequence};
 use super::{edit_json, edit_toml, edit_yaml, sections};
 use crate::cli::clients::{Format, SERVER_NAME, entry_text};
 
-/// Where our text stands in a file.
+/// The location of our text in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Spot {
@@ -20,7 +20,7 @@ pub(super) enum Spot {
         format: Format,
         /// The keys that lead to the servers.
         section: Vec<String>,
-        /// Whether the servers are a list, with their name as a field.
+        /// `true` if the servers are a list, with their name as a field.
         #[serde(default)]
         list: bool,
     },
@@ -30,7 +30,7 @@ pub(super) enum Spot {
     File,
 }
 
-/// What we want to stand there.
+/// The text that we want at that location.
 #[derive(Debug, Clone)]
 pub(super) enum Wanted {
     /// The server's entry.
@@ -39,33 +39,33 @@ pub(super) enum Wanted {
     Text(String),
 }
 
-/// What we know of text that we wrote, so that exactly this is updated and removed.
+/// What is recorded about text that we wrote, so that exactly this text is updated and removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
-    /// Hashes of our text, or of the value of our entry, so that a formatter does not make it foreign. More than one while a
-    /// write is in progress.
+    /// Hashes of our text, or of the value of our entry, so that reformatting does not make it foreign. There is more than one
+    /// while a write is in progress.
     pub(super) hashes: Vec<String>,
-    /// How many of the innermost levels of the section did not exist before.
+    /// The number of the innermost levels of the section that did not exist before.
     #[serde(default)]
     pub(super) created_levels: usize,
-    /// Whether the file did not exist before.
+    /// `true` if the file did not exist before.
     #[serde(default)]
     pub(super) created_file: bool,
     /// The one replacement that turned the old text into the new.
     #[serde(default)]
     pub(super) splice: Option<Splice>,
-    /// What somebody else had written at the spot and `--force` replaced.
+    /// The text of another author at the spot, which `--force` replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replaced: Option<Replaced>,
-    /// Whether the file had a trailing comma before: only then may it have one without our text.
+    /// `true` if the file had a trailing comma before: only then may it have one without our text.
     #[serde(default)]
     pub(super) trailing_comma: bool,
 }
 
-/// Somebody else's text at the spot.
+/// The text of another author at the spot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Replaced {
-    /// As it stood in the file.
+    /// The text as it was in the file.
     pub(super) text: String,
     /// Its value, for an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,14 +77,14 @@ pub(super) struct Replaced {
 pub(super) enum Edit {
     /// The file stays as it is.
     Unchanged,
-    /// The new text; `None` removes the file, which then holds nothing of anybody else.
+    /// The new text; `None` removes the file, which then holds nothing but our text.
     Changed(Option<String>, Written),
-    /// A person has to decide; says why.
+    /// The user has to decide; holds the reason.
     Refused(String),
 }
 
 impl Spot {
-    /// The text to paste by hand.
+    /// Returns the text to paste by hand.
     pub(super) fn paste(&self, wanted: &Wanted) -> String {
         match (self, wanted) {
             (Self::Entry { format, section, list }, Wanted::Entry(entry)) => {
@@ -96,7 +96,7 @@ impl Spot {
         }
     }
 
-    /// Puts what we want into a file; `text` is `None` if there is no file. Text at the spot that we did not write is replaced
+    /// Puts the wanted text into a file; `text` is `None` if there is no file. Text at the spot that we did not write is replaced
     /// only with `force`.
     pub(super) fn install(
         &self,
@@ -155,7 +155,7 @@ impl Spot {
         let new_original = form.restore(&new);
         let hashes = vec![self.hash_in(&new)?];
         let written = match written {
-            // What was there before us is in the record, whatever somebody made of our text since.
+            // The record already holds what was there before us, even if our text was edited since.
             Some(earlier) => {
                 let splice = earlier.splice.as_ref();
                 let splice = splice.and_then(|splice| splice.after_update(&form.original, &new_original));
@@ -173,7 +173,7 @@ impl Spot {
         Ok(Edit::Changed(Some(new_original), written))
     }
 
-    /// Takes out what we wrote, if it is still that.
+    /// Removes the text that we wrote, unless it was changed since.
     pub(super) fn uninstall(&self, text: Option<&str>, written: &Written) -> Edit {
         self.try_uninstall(text, written).unwrap_or_else(Edit::Refused)
     }
@@ -208,17 +208,17 @@ impl Spot {
         Ok(Edit::Changed(new, written.clone()))
     }
 
-    /// The text as the libraries read it.
+    /// Returns the text in the form that the libraries read.
     fn form(&self, original: &str) -> Result<Form, String> {
         let form = Form::of(original);
-        // `toml_edit` writes one kind of line end.
+        // `toml_edit` writes only one kind of line ending.
         if form.mixed && matches!(self, Self::Entry { format: Format::Toml, .. }) {
             return Err("its lines end in different ways".to_owned());
         }
         Ok(form)
     }
 
-    /// Our text as it stands in the file.
+    /// Returns our text as it is in the file.
     fn find(&self, text: &str) -> Result<Option<String>, String> {
         match self {
             Self::Entry { format, section, .. } => match format {
@@ -237,7 +237,7 @@ impl Spot {
                 Format::Toml => edit_toml::insert(text, section, entry),
                 Format::Yaml => edit_yaml::insert(text, &section[0], *list, entry),
                 Format::Json | Format::Sh if text.trim().is_empty() => {
-                    // The library would write no line end.
+                    // The library would omit the line ending.
                     Ok(format!("{}\n", entry_text(Format::Json, section, false, entry)))
                 }
                 Format::Json | Format::Sh => edit_json::insert(text, section, entry),
@@ -271,7 +271,7 @@ impl Spot {
         }
     }
 
-    /// The text with a section that holds nothing written as the libraries can edit it.
+    /// Returns the text with an empty section rewritten so that the libraries can edit it.
     fn cleared(&self, text: &str) -> Result<String, String> {
         match self {
             Self::Entry { format, section, .. } => match format {
@@ -283,7 +283,7 @@ impl Spot {
         }
     }
 
-    /// Our text replaced by what stood there before.
+    /// Replaces our text by the text that was there before.
     fn put_back(&self, text: &str, replaced: &Replaced) -> Result<String, String> {
         match (self, &replaced.entry) {
             (Self::Entry { .. }, Some(entry)) => self.replace(text, &Wanted::Entry(entry.clone())),
@@ -292,7 +292,7 @@ impl Spot {
         }
     }
 
-    /// Whether the text at the spot already says what we want.
+    /// Checks whether the text at the spot already says what we want.
     fn holds(&self, text: &str, found: &str, wanted: &Wanted) -> Result<bool, String> {
         match wanted {
             Wanted::Entry(entry) => Ok(self.entry_in(&self.value(text)?).as_ref() == Some(entry)),
@@ -300,7 +300,7 @@ impl Spot {
         }
     }
 
-    /// Whether `new` has, apart from our entry, the values of `old`, and at the spot what is `wanted`, or nothing.
+    /// Checks that `new` has, apart from our entry, the values of `old`, and at the spot either what is `wanted`, or nothing.
     fn check(&self, old: &str, new: &str, wanted: Option<&Wanted>) -> Result<(), String> {
         let wrong = || "the edit cannot be made safely".to_owned();
         let Self::Entry { .. } = self else {
@@ -317,7 +317,7 @@ impl Spot {
         (same && self.entry_in(&new) == expected).then_some(()).ok_or_else(wrong)
     }
 
-    /// Whether `new` is `old` without our entry, or with the entry that ours had replaced, and no comma is left over.
+    /// Checks that `new` is `old` without our entry, or with the entry that ours had replaced, and that no comma is left over.
     fn check_removal(&self, old: &str, new: &str, written: &Written) -> Result<(), String> {
         let wrong = || "the edit cannot be made safely".to_owned();
         match &written.replaced {
@@ -333,7 +333,7 @@ impl Spot {
         (is_usual || !self.has_trailing_comma(new)).then_some(()).ok_or_else(wrong)
     }
 
-    /// Whether a comma of JSON has no value after it.
+    /// Checks whether JSON text has a comma that no value follows.
     fn has_trailing_comma(&self, text: &str) -> bool {
         let is_json = matches!(self, Self::Entry { format: Format::Json | Format::Sh, .. });
         is_json && edit_json::trailing_commas(text) > 0
@@ -370,7 +370,7 @@ impl Spot {
         }
     }
 
-    /// The document without our entry and without levels of the section that then hold nothing.
+    /// Returns the document without our entry and without the levels of the section that are then empty.
     fn without_entry(&self, mut whole: Value) -> Value {
         fn remove(value: &mut Value, section: &[String]) {
             match (section.split_first(), value) {
@@ -395,7 +395,7 @@ impl Spot {
         whole
     }
 
-    /// How many levels of the section the document lacks.
+    /// Returns the number of levels of the section that the document lacks.
     fn missing_levels(&self, text: &str) -> Result<usize, String> {
         let Self::Entry { section, .. } = self else { return Ok(0) };
         let whole = self.value(text)?;
@@ -414,7 +414,8 @@ impl Spot {
         Ok(self.fingerprint(text, &found))
     }
 
-    /// What our text is recognised by: for an entry its value, unless it has a comment, which is somebody's text.
+    /// Returns the hash by which our text is recognised: for an entry, that of its value, unless it contains a comment, which the
+    /// user wrote.
     fn fingerprint(&self, text: &str, found: &str) -> String {
         let value =
             self.value(text).ok().and_then(|whole| self.entry_in(&whole)).map(|entry| entry.to_string());
@@ -432,7 +433,7 @@ impl Spot {
         }
     }
 
-    /// Whether a file holds nothing: no values, and no comment either.
+    /// Checks whether a file is empty: no values, and no comments either.
     fn is_empty(&self, text: &str) -> bool {
         let rest: String = text.split_whitespace().collect();
         rest.is_empty() || (matches!(self, Self::Entry { .. }) && rest == "{}")

@@ -1,4 +1,4 @@
-//! Edits JSON with comments through the concrete syntax tree of `jsonc-parser`, which keeps every byte that it does not change.
+//! Edits JSON with comments through the concrete syntax tree of `jsonc-parser`, which keeps every byte that is not edited.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cli::clients::SERVER_NAME;
 
-/// JSON with comments and trailing commas, as editors and agents read it; nothing of JSON5.
+/// JSON with comments and trailing commas, as editors and agents read it, but without any JSON5 extensions.
 const DIALECT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -20,7 +20,7 @@ const DIALECT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The value of a document; an empty document is an empty object.
+/// Parses the value of a document; an empty document is an empty object.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     let root = parse(text)?;
     match root.value() {
@@ -29,7 +29,7 @@ pub(super) fn value(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The text of our entry in `section`.
+/// Returns the text of our entry in `section`.
 pub(super) fn find(text: &str, section: &[String]) -> Result<Option<String>, String> {
     let root = parse(text)?;
     let Some(container) = container(&root, section)? else { return Ok(None) };
@@ -64,7 +64,7 @@ pub(super) fn replace(text: &str, section: &[String], entry: &Value) -> Result<S
     Ok(root.to_string())
 }
 
-/// Removes our entry, then those of the innermost `created` levels of `section` that are empty.
+/// Removes our entry, and those of the innermost `created` levels of `section` that are then empty.
 pub(super) fn remove(text: &str, section: &[String], created: usize) -> Result<String, String> {
     let root = parse(text)?;
     let Some(container) = container(&root, section)? else { return Ok(text.to_owned()) };
@@ -74,7 +74,7 @@ pub(super) fn remove(text: &str, section: &[String], created: usize) -> Result<S
     for depth in (section.len().saturating_sub(created)..section.len()).rev() {
         let Some(parent) = self::container(&root, &section[..depth])? else { break };
         let Some(level) = property(&parent, &section[depth])? else { break };
-        // A comment inside is somebody's text.
+        // A comment inside is the user's text.
         let is_empty = level.object_value().is_some_and(|object| {
             object.properties().is_empty() && !object.children().iter().any(|node| node.is_comment())
         });
@@ -90,7 +90,7 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
     CstRootNode::parse(text, &DIALECT).map_err(|error| format!("it is not valid JSON: {error}"))
 }
 
-/// The object at `section`, if it exists.
+/// Returns the object at `section`, if it exists.
 fn container(root: &CstRootNode, section: &[String]) -> Result<Option<CstObject>, String> {
     let Some(outermost) = root.value() else { return Ok(None) };
     let mut object = outermost.as_object().ok_or("its outermost value is not an object")?;
@@ -104,13 +104,13 @@ fn container(root: &CstRootNode, section: &[String]) -> Result<Option<CstObject>
     Ok(Some(object))
 }
 
-/// Whether the value is `null` or `[]`: programs write a section without servers like this.
+/// Checks whether the value is `null` or `[]`: this is how some programs write a section without servers.
 fn holds_nothing(property: &CstObjectProp) -> bool {
     let value = property.value().and_then(|value| value.to_serde_value());
     value.is_some_and(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty))
 }
 
-/// The text with an object for a level of `section` that is `null` or `[]`.
+/// Returns the text with an object in place of a level of `section` that is `null` or `[]`.
 pub(super) fn cleared(text: &str, section: &[String]) -> Result<String, String> {
     let root = parse(text)?;
     for depth in 0..section.len() {
@@ -124,7 +124,7 @@ pub(super) fn cleared(text: &str, section: &[String]) -> Result<String, String> 
     Ok(text.to_owned())
 }
 
-/// How many commas stand before a closing bracket. Programs that read plain JSON refuse them.
+/// Counts the commas before a closing bracket. Programs that read plain JSON reject them.
 pub(super) fn trailing_commas(text: &str) -> usize {
     let mut chars = text.chars().peekable();
     let (mut count, mut follows_comma) = (0, false);
@@ -159,7 +159,7 @@ pub(super) fn trailing_commas(text: &str) -> usize {
     count
 }
 
-/// The property `key`. Parsers disagree on which of several counts, so several are an error.
+/// Returns the property `key`. Parsers disagree on which of several duplicates counts, so duplicates are an error.
 fn property(object: &CstObject, key: &str) -> Result<Option<CstObjectProp>, String> {
     let mut found = object.properties().into_iter().filter(|one| one.decoded_name().as_deref() == Some(key));
     let first = found.next();

@@ -5,13 +5,13 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value a
 
 use crate::cli::clients::{SERVER_NAME, toml_text};
 
-/// The value of a document.
+/// Parses the value of a document.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     let table: toml::Table = toml::from_str(text).map_err(invalid)?;
     serde_json::to_value(table).map_err(|error| error.to_string())
 }
 
-/// The text of our entry in `section`.
+/// Returns the text of our entry in `section`.
 pub(super) fn find(text: &str, section: &[String]) -> Result<Option<String>, String> {
     let document = parse(text)?;
     let mut table: &dyn TableLike = document.as_table();
@@ -25,7 +25,7 @@ pub(super) fn find(text: &str, section: &[String]) -> Result<Option<String>, Str
     Ok(table.get(SERVER_NAME).map(Item::to_string))
 }
 
-/// The text with a table for a level of `section` that is an empty list.
+/// Returns the text with a table in place of a level of `section` that is an empty list.
 pub(super) fn cleared(text: &str, section: &[String]) -> Result<String, String> {
     let mut document = parse(text)?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -79,7 +79,7 @@ pub(super) fn replace(text: &str, section: &[String], entry: &Value) -> Result<S
     let found = table.get_mut(SERVER_NAME).ok_or("the entry is gone")?;
     match (item(entry, found.is_inline_table()), found) {
         (Item::Table(new), Item::Table(old)) => {
-            // In place: the comments above the header and its position stay.
+            // In place, to keep the comments above the header and its position.
             old.clear();
             for (key, value) in new {
                 old.insert(&key, value);
@@ -90,7 +90,7 @@ pub(super) fn replace(text: &str, section: &[String], entry: &Value) -> Result<S
     Ok(document.to_string())
 }
 
-/// Removes our entry, then those of the innermost `created` levels of `section` that are empty.
+/// Removes our entry, and those of the innermost `created` levels of `section` that are then empty.
 pub(super) fn remove(text: &str, section: &[String], created: usize) -> Result<String, String> {
     let mut document = parse(text)?;
     if let Some(table) = table_mut(&mut document, section) {
@@ -125,7 +125,7 @@ fn table_mut<'a>(document: &'a mut DocumentMut, section: &[String]) -> Option<&'
     Some(table)
 }
 
-/// Our entry as a table of its own, or as an inline table within one.
+/// Returns our entry as a table of its own, or as an inline table within one.
 fn item(entry: &Value, inline: bool) -> Item {
     let fields = entry.as_object().into_iter().flatten();
     if inline {
@@ -140,7 +140,7 @@ fn item(entry: &Value, inline: bool) -> Item {
 
 fn toml_value(value: &Value) -> TomlValue {
     match value {
-        // TOML has no null, and no entry of the table has one.
+        // TOML has no null, and our entries never contain one.
         Value::Null => TomlValue::from(""),
         Value::Bool(flag) => TomlValue::from(*flag),
         Value::Number(number) => number

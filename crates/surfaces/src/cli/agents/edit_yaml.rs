@@ -9,7 +9,7 @@ use yaml_edit::{Document, Mapping, YamlFile};
 
 use crate::cli::clients::{SERVER_NAME, yaml_text};
 
-/// The value of a document; an empty document is an empty object.
+/// Parses the value of a document; an empty document is an empty object.
 pub(super) fn value(text: &str) -> Result<Value, String> {
     let is_empty = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'));
     if is_empty {
@@ -21,7 +21,7 @@ pub(super) fn value(text: &str) -> Result<Value, String> {
     })
 }
 
-/// The text of our entry in `section`.
+/// Returns the text of our entry in `section`.
 pub(super) fn find(text: &str, section: &str) -> Result<Option<String>, String> {
     let whole = value(text)?;
     let Some(container) = whole.get(section) else { return Ok(None) };
@@ -74,7 +74,7 @@ pub(super) fn replace(text: &str, section: &str, entry: &Value) -> Result<String
     Ok(file.to_string())
 }
 
-/// Removes our entry, and an empty section if `created` says that it is ours.
+/// Removes our entry, and also an empty section if `created` says that it is ours.
 pub(super) fn remove(text: &str, section: &str, created: bool) -> Result<String, String> {
     let (whole, (file, top)) = (value(text)?, top(text)?.ok_or(NOT_EDITABLE)?);
     let container = whole.get(section).unwrap_or(&Value::Null);
@@ -97,7 +97,7 @@ pub(super) fn remove(text: &str, section: &str, created: bool) -> Result<String,
 
 const NOT_EDITABLE: &str = "it is written in a way that cannot be edited";
 
-/// Where our entry is in its section.
+/// The position of our entry in its section.
 enum Index {
     Key,
     Position(usize),
@@ -118,7 +118,7 @@ fn index(container: &Value) -> Result<Option<Index>, String> {
     }
 }
 
-/// The text without the `{}`, `[]`, `~` or `null` of a section that holds nothing.
+/// Returns the text without the `{}`, `[]`, `~` or `null` of an empty section.
 pub(super) fn cleared(text: &str, section: &str) -> String {
     let lines = text.split_inclusive('\n');
     lines.map(|line| without_empty_value(line, section).unwrap_or_else(|| line.to_owned())).collect()
@@ -153,7 +153,7 @@ fn insert_below(text: &str, section: &str, list: bool, entry: &Value) -> Result<
     Err(NOT_EDITABLE.to_owned())
 }
 
-/// The file and its outermost mapping, which share one tree.
+/// Returns the file and its outermost mapping, which share one tree.
 fn top(text: &str) -> Result<Option<(YamlFile, Mapping)>, String> {
     let file = YamlFile::from_str(text).map_err(|error| format!("it is not valid YAML: {error}"))?;
     let top = file.documents().next().and_then(|document| document.as_mapping());

@@ -1,7 +1,7 @@
-//! The one place that reads and writes the files of agents.
+//! The only module that reads and writes the files of agents.
 //!
-//! They are other programs' files: a path may be a link, a pipe or somebody else's, and its program may write at any moment. A
-//! file is replaced as a whole, and only if it is still what the edit was computed from.
+//! They are other programs' files: a path may be a link, a pipe or another user's file, and its program may write at any moment.
+//! A file is replaced as a whole, and only if it still holds the text from which the edit was computed.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -14,15 +14,15 @@ use rustix::io::Errno;
 use crate::answer::unguessable_id;
 use platform::safe_open;
 
-/// Longest file that is edited. Claude Code keeps its configuration in one file with its history.
+/// Size limit of a file that is edited. Claude Code keeps its configuration in one file with its history.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// How many copies of earlier contents of a file are kept, beside the first.
+/// The number of backups that are kept of a file, besides the first.
 const BACKUPS_MAX: usize = 9;
 
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// The path without links: links are followed, so that files of a dotfiles repository stay there.
+    /// The path with links resolved: links are followed, so that files of a dotfiles repository stay there.
     pub(super) target: PathBuf,
     /// The text; `None` if there is no file.
     pub(super) text: Option<String>,
@@ -31,16 +31,16 @@ pub(super) struct Snapshot {
 /// Why a file was not written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WriteError {
-    /// It is not what was read.
+    /// The file is not as it was read.
     Changed,
-    /// It cannot be written; says why.
+    /// The file cannot be written; holds the reason.
     Failed(String),
 }
 
-/// Reads a file that we may replace; for a file of a repository, only below its root.
+/// Reads a file that may be replaced; a file of a repository must be below its root.
 ///
 /// # Errors
-/// Why it must not or cannot be edited.
+/// The reason why the file must not or cannot be edited.
 pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Snapshot, String> {
     let target = resolve(path)?;
     if let Some(root) = root {
@@ -81,10 +81,10 @@ pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteEr
     let target = &before.target;
     let folder = target.parent().ok_or_else(|| WriteError::Failed("it is no file".to_owned()))?;
     let unguessable = unguessable_id().map_err(|error| WriteError::Failed(error.to_string()))?;
-    // The name ends in nothing that an agent scans its folders for.
+    // The name has an extension that no agent looks for in its folders.
     let temporary = folder.join(format!(".pairofcleats-{unguessable}.part"));
     let Some(text) = text else {
-        // Moved first, so that a text that was written meanwhile can be put back; a link never replaces a newer file.
+        // Renamed first, so that a text that was written meanwhile can be put back; a link never replaces a newer file.
         fs::rename(target, &temporary).map_err(failed)?;
         if read_text(&temporary).ok() != before.text {
             fs::hard_link(&temporary, target).map_err(failed)?;
@@ -94,7 +94,7 @@ pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteEr
         return fs::remove_file(&temporary).map_err(failed);
     };
     fs::create_dir_all(folder).map_err(failed)?;
-    // A new file gets the mode that the user's mask allows.
+    // A new file gets the mode that the user's umask allows.
     let mode = fs::metadata(target).ok().map(|found| found.permissions().mode() & 0o7777);
     let written = write_new(&temporary, text, mode).map_err(failed).and_then(|()| match &before.text {
         None => place_new(&temporary, target),
@@ -102,7 +102,7 @@ pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteEr
     });
     let _ = fs::remove_file(&temporary);
     written?;
-    // The rename has happened; that it survives a power cut is all that can still fail.
+    // The rename has succeeded; only its durability after a power failure is still open.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
@@ -112,7 +112,7 @@ fn place_new(temporary: &Path, target: &Path) -> Result<(), WriteError> {
     match rustix::fs::renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE) {
         Ok(()) => return Ok(()),
         Err(Errno::EXIST) => return Err(WriteError::Changed),
-        // A file system without this kind of rename may have links.
+        // The file system may support links even if it lacks this kind of rename.
         Err(_) => {}
     }
     match fs::hard_link(temporary, target) {
@@ -130,21 +130,21 @@ fn exchange(temporary: &Path, target: &Path, old: &str) -> Result<(), WriteError
     }
     let swap = || rustix::fs::renameat_with(CWD, temporary, CWD, target, RenameFlags::EXCHANGE);
     match swap() {
-        // What was replaced now has the temporary name: a change since the comparison shows.
+        // The replaced file now has the temporary name, which reveals a change since the comparison.
         Ok(()) if is_old(temporary) => Ok(()),
         Ok(()) => {
             swap().map_err(|error| failed(error.into()))?;
             Err(WriteError::Changed)
         }
-        // A file system without exchanges.
+        // The file system does not support exchanges.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => fs::rename(temporary, target).map_err(failed),
         Err(Errno::NOENT) => Err(WriteError::Changed),
         Err(error) => Err(failed(error.into())),
     }
 }
 
-/// Keeps a copy of what a file holds, below the data directory: agents scan their own folders, and dotfiles repositories would
-/// show a file beside it as new. Returns its path.
+/// Keeps a copy of a file below the data directory: agents scan their own folders, and in a dotfiles repository a file beside the
+/// original would show up as new. Returns the path of the copy.
 pub(super) fn back_up(folder: &Path, before: &Snapshot) -> io::Result<Option<PathBuf>> {
     let Some(text) = &before.text else { return Ok(None) };
     let digest = blake3::hash(before.target.as_os_str().as_encoded_bytes()).to_hex();
@@ -167,7 +167,7 @@ pub(super) fn back_up(folder: &Path, before: &Snapshot) -> io::Result<Option<Pat
     let name = before.target.file_name().unwrap_or_default().to_string_lossy();
     let path = folder.join(format!("{number}-{name}"));
     write_new(&path, text, Some(0o600))?;
-    // The first is what was there before this program came.
+    // The first backup holds what was there before this program was installed, and is kept.
     let surplus = numbers.len().saturating_sub(BACKUPS_MAX);
     for (_, old) in numbers.iter().skip(1).take(surplus) {
         let _ = fs::remove_file(old);
@@ -180,7 +180,7 @@ pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Replaces a file of our own.
+/// Replaces a file of this program.
 pub(super) fn replace_own(path: &Path, text: &str) -> io::Result<()> {
     let unguessable = unguessable_id().map_err(io::Error::other)?;
     let temporary = path.with_extension(format!("{unguessable}.part"));
@@ -191,7 +191,7 @@ pub(super) fn replace_own(path: &Path, text: &str) -> io::Result<()> {
     replaced
 }
 
-/// The folders that have to be created for a file, the outermost first.
+/// Returns the folders that have to be created for a file, the outermost first.
 pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
     let folders = target.ancestors().skip(1).take_while(|folder| !folder.exists());
     let mut folders: Vec<PathBuf> = folders.map(Path::to_owned).collect();
@@ -200,7 +200,7 @@ pub(super) fn missing_folders(target: &Path) -> Vec<PathBuf> {
 }
 
 fn write_new(path: &Path, text: &str, mode: Option<u32>) -> io::Result<()> {
-    // Private until it has the old mode: the text may hold keys.
+    // Private until it has the old mode, because the text may contain keys.
     let first = if mode.is_some() { 0o600 } else { 0o666 };
     let mut file = File::options().write(true).create_new(true).mode(first).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -221,7 +221,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// The path with all links followed. The file itself, and folders above it, need not exist.
+/// Resolves all links of the path. The file itself, and folders above it, need not exist.
 fn resolve(path: &Path) -> Result<PathBuf, String> {
     match path.canonicalize() {
         Ok(target) => return Ok(target),
@@ -239,7 +239,7 @@ fn resolve(path: &Path) -> Result<PathBuf, String> {
     Ok(folder.join(path.strip_prefix(existing).unwrap_or(path)))
 }
 
-/// The nearest folder above that exists, if only as a link.
+/// Returns the nearest ancestor that exists, if only as a link.
 fn existing_ancestor(path: &Path) -> &Path {
     path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok()).unwrap_or(Path::new("/"))
 }

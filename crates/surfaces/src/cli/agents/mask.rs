@@ -1,21 +1,21 @@
-//! Hides the values of other servers in a difference: they may be tokens, and a difference is pasted into reports of faults.
+//! Hides the values of other servers in a diff: they may be tokens, and diffs are pasted into bug reports.
 //!
-//! Keys stay, so that one sees where our text goes. In a line that is the same in both texts every value is hidden. A line that
-//! is added or removed may hold others' values too, such as that of a file on one line: of it, what both texts have is hidden.
+//! Keys stay, to show where our text goes. In an unchanged line every value is hidden. An added or removed line may also hold
+//! values of others, for example in a file that is a single line: the words that both texts contain are hidden in it.
 
 use std::collections::HashSet;
 
-/// What stands for a hidden value.
+/// The replacement for a hidden value.
 const HIDDEN: &str = "…";
 
-/// What may be shown of two texts.
+/// Decides which parts of two texts may be shown.
 pub(super) struct Mask<'a> {
-    /// The words that both texts have, without ours.
+    /// The words that both texts contain, except ours.
     shared: HashSet<&'a str>,
 }
 
 impl<'a> Mask<'a> {
-    /// The mask for the difference between two texts. `ours` is the text that we write.
+    /// Creates the mask for the diff of two texts. `ours` is the text that we write.
     pub(super) fn new(old: &'a str, new: &'a str, ours: &'a str) -> Self {
         let words =
             |text: &'a str| text.lines().flat_map(words).map(|word| word.text).collect::<HashSet<_>>();
@@ -23,7 +23,7 @@ impl<'a> Mask<'a> {
         Self { shared: old.intersection(&new).filter(|word| !ours.contains(*word)).copied().collect() }
     }
 
-    /// A line of a unified difference, with its mark.
+    /// Masks a line of a unified diff, including its marker.
     pub(super) fn line(&self, line: &str) -> String {
         let Some((mark, text)) = line.split_at_checked(1) else { return line.to_owned() };
         match mark {
@@ -46,7 +46,7 @@ fn masked(line: &str, mark: &str, hides: &dyn Fn(&str) -> bool) -> String {
             shown.push_str(word.text);
             continue;
         }
-        // Several hidden words are one, so that not even their number shows.
+        // Adjacent hidden words become one, so that not even their number shows.
         if !(between.trim().is_empty() && shown.ends_with(HIDDEN)) {
             shown.push_str(between);
             let quote = word.text.chars().next().filter(|char| matches!(char, '"' | '\''));
@@ -58,14 +58,14 @@ fn masked(line: &str, mark: &str, hides: &dyn Fn(&str) -> bool) -> String {
     shown
 }
 
-/// A text in quotes, with them, or what stands between white space and brackets.
+/// A quoted text including its quotes, or a run of characters between white space and brackets.
 struct Word<'a> {
     text: &'a str,
     start: usize,
     is_key: bool,
 }
 
-/// The words of a line of JSON, TOML, YAML or prose.
+/// Splits a line of JSON, TOML, YAML or prose into words.
 fn words(line: &str) -> impl Iterator<Item = Word<'_>> {
     let indent = line.len() - line.trim_start().len();
     let mut at = 0;
@@ -79,7 +79,7 @@ fn words(line: &str) -> impl Iterator<Item = Word<'_>> {
             _ => line[start..].find(is_between).unwrap_or(line.len() - start),
         };
         let text = &line[start..start + length];
-        // The colon of a key without quotes is the last character of its word.
+        // The colon of an unquoted key is the last character of its word.
         let key = text.strip_suffix(':').filter(|key| !key.is_empty() && !matches!(first, '"' | '\''));
         let text = key.unwrap_or(text);
         at = start + text.len();
@@ -87,12 +87,12 @@ fn words(line: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// Whether a character stands between words.
+/// Checks whether a character separates words.
 fn is_between(char: char) -> bool {
     char.is_whitespace() || "{}[],=".contains(char)
 }
 
-/// The length of a text in quotes; of the rest of the line, if it ends in none.
+/// Returns the length of a quoted text, or that of the rest of the line if the closing quote is missing.
 fn quoted_length(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, char) in text.char_indices().skip(1) {
@@ -106,7 +106,8 @@ fn quoted_length(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Whether a word is the name of a value or of a table. A secret that only looks like one is none, such as base64 with its `=`.
+/// Checks whether a word is the name of a value or of a table. A secret that merely looks like a name is not one, such as base64
+/// with its `=`.
 fn is_key(before: &str, word: &str, after: &str) -> bool {
     let before = before.trim_end();
     let next = after.trim_start();
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_unchanged_line_only_the_keys_are_shown() {
+    fn only_the_keys_of_an_unchanged_line_are_shown() {
         let table = [
             ("", ""),
             ("  }", "  }"),
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_changed_line_what_is_new_or_ours_is_shown() {
+    fn new_and_our_own_words_of_a_changed_line_are_shown() {
         let old = "{\"a\":{\"command\":\"npx\",\"env\":{\"TOKEN\":\"s3cret\"}}}";
         let new = "{\"a\":{\"command\":\"npx\",\"env\":{\"TOKEN\":\"s3cret\"}},\"b\":{\"command\":\"npx\",\"args\":[\"new\"]}}";
         let ours = "{\"b\":{\"command\":\"npx\",\"args\":[\"new\"]}}";

@@ -1,7 +1,7 @@
-//! `install` and `uninstall`: write the MCP server and its instructions into the coding agents of this machine, and remove them.
+//! `install` and `uninstall`: write the MCP server and its instructions into the coding agents on this machine, and remove them.
 //!
-//! `detect` finds the agents, `plan` computes what would change in which file, `apply` writes. The rows of the client table say
-//! where an agent's files are; `edit` and the files below it compute new text, and `files` alone touches the disk.
+//! `detect` finds the agents, `plan` computes the changes of each file, `apply` writes them. The rows of the client table name
+//! the locations of an agent's files; `edit` and the files below it compute new text, and `files` alone touches the disk.
 
 mod apply;
 mod detect;
@@ -89,7 +89,7 @@ pub(super) async fn install_into_agents(session: &Session, args: InstallArgs) ->
     let installation = Installation::new(session);
     let shared_program =
         Transport::Stdio { program: Path::new("pairofcleats"), arguments: &[], home: None, config: None };
-    // Paths of this machine are of no use to others who work on the repository.
+    // Paths of this machine are useless to others who work on the repository.
     let transport = if args.scope == Scope::Project { shared_program } else { installation.transport() };
     let setup = ClientSetup { transport, project: None, toolsets: Some(DEFAULT_TOOLSETS), read_only: false };
     let tasks = install_tasks(&machine, &agents, args.scope, args.force, &|client| client.entry(&setup));
@@ -97,7 +97,7 @@ pub(super) async fn install_into_agents(session: &Session, args: InstallArgs) ->
     run(session, machine, Report::new("install", &agents).with_notes(notes), tasks, &args.shared).await
 }
 
-/// What the agents still lack when their files are written, and which command they start.
+/// Returns notes on what the agents still lack once their files are written, and on the command that they start.
 async fn notes(session: &Session, installation: &Installation, scope: Scope) -> Vec<String> {
     let mut notes = Vec::new();
     if scope == Scope::User
@@ -105,7 +105,7 @@ async fn notes(session: &Session, installation: &Installation, scope: Scope) -> 
     {
         notes.push(format!("Of the start: {reason}."));
     }
-    // A platform without ready-made files is the business of the commands that need them.
+    // A platform without prebuilt files is an error only of the commands that need them.
     let missing = missing(session, true).await.unwrap_or_default();
     if !missing.is_empty() {
         let titles: Vec<&str> = missing.iter().map(|asset| asset.title.as_str()).collect();
@@ -181,7 +181,7 @@ async fn run(
     Ok(if is_refused { Exit::Failed } else { exit })
 }
 
-/// Shows the plan and asks. Without a terminal nobody can answer, so the plan is all that happens.
+/// Shows the plan and asks for confirmation. Without a terminal there is no one to ask, so the command stops after the plan.
 fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
     let is_terminal = prompt::can_ask() && !session.output.json;
     if !session.output.json {
@@ -194,7 +194,7 @@ fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
     };
     if !is_terminal {
         let mut error =
-            not_confirmed("Nothing was changed: stdin is not a terminal, so nobody could be asked.");
+            not_confirmed("Nothing was changed: stdin is not a terminal, so you could not be asked.");
         error.fault = error.fault.with_hint("Add --yes to write these changes, or --print to see them only.");
         return Err(error);
     }
@@ -204,7 +204,7 @@ fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
     Err(not_confirmed("Nothing was changed."))
 }
 
-/// The agents of these names, which the argument parser has checked, in the order of the table.
+/// Returns the agents with these names, which the argument parser has checked, in table order.
 fn named_agents(names: &[String]) -> Vec<&'static Client> {
     CLIENTS.iter().filter(|client| names.iter().any(|name| name == client.id)).collect()
 }

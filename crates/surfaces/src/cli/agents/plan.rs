@@ -1,4 +1,4 @@
-//! A plan: for each file what would change, before anything does. `--print` shows it, `apply` carries it out.
+//! A plan: the changes of each file, computed before any is made. `--print` shows it, `apply` carries it out.
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ use super::mask::Mask;
 use super::receipt::{Entry, Purpose, Receipt};
 use crate::cli::clients::{AGENT_INSTRUCTIONS, Client, Form, Instructions};
 
-/// Longest line of a difference: some programs write their configuration on one line.
+/// Longest line of a diff: some programs write their configuration on one line.
 const DIFF_LINE_CHARS_MAX: usize = 160;
-/// Most lines of a difference.
+/// Maximum number of lines in a diff.
 const DIFF_LINES_MAX: usize = 120;
 
 /// Whose files are written.
@@ -26,7 +26,7 @@ pub(super) enum Scope {
     Project,
 }
 
-/// One text in one file that is to be written or removed.
+/// A text to be written to or removed from a file.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) agents: Vec<String>,
@@ -37,16 +37,16 @@ pub(super) struct Task {
     pub(super) action: Action,
 }
 
-/// What a task does.
+/// The action of a task.
 #[derive(Debug, Clone)]
 pub(super) enum Action {
-    /// Writes what is wanted; over a stranger's text only with `force`.
+    /// Writes the wanted text; replaces another author's text only with `force`.
     Install { wanted: Wanted, force: bool },
-    /// Removes what was written, or only forgets the task's agents if others need it.
+    /// Removes the text, or only forgets the task's agents if others need it.
     Uninstall { written: Written, needed_by: Vec<String> },
 }
 
-/// What happens to a file.
+/// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Change {
@@ -57,12 +57,12 @@ pub(super) enum Change {
     Refused,
 }
 
-/// A task with what it would do.
+/// A task together with its effect.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) task: Task,
     pub(super) change: Change,
-    /// Why a person has to do it, or what is to be known of an unchanged file.
+    /// The reason why the user has to edit the file, or a remark on an unchanged file.
     pub(super) note: Option<String>,
     pub(super) before: Option<Snapshot>,
     pub(super) after: Option<String>,
@@ -70,12 +70,12 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether it changes a file.
+    /// Returns `true` if the step changes a file.
     pub(super) fn writes(&self) -> bool {
         matches!(self.change, Change::Create | Change::Modify | Change::Delete)
     }
 
-    /// The difference as a unified diff, with little of the text around, and without the values in it: they may be tokens.
+    /// Returns the change as a unified diff, with little context and without values, because they may be tokens.
     pub(super) fn diff(&self) -> String {
         if !self.writes() {
             return String::new();
@@ -99,7 +99,7 @@ impl Step {
         shown
     }
 
-    /// What may be shown because it is our text.
+    /// Returns the text that may be shown because it is ours.
     fn ours(&self) -> String {
         match (&self.task.action, &self.task.spot) {
             (Action::Install { wanted, .. }, spot) => spot.paste(wanted),
@@ -108,7 +108,7 @@ impl Step {
         }
     }
 
-    /// The text to paste by hand, if a person has to do it.
+    /// Returns the text to paste by hand, if the user has to edit the file.
     pub(super) fn paste(&self) -> Option<String> {
         match (&self.task.action, self.change) {
             (Action::Install { wanted, .. }, Change::Refused) => Some(self.task.spot.paste(wanted)),
@@ -117,10 +117,10 @@ impl Step {
     }
 }
 
-/// How an agent starts the server.
+/// Returns the entry with which an agent starts the server.
 pub(super) type EntryOf<'a> = &'a dyn Fn(&Client) -> Option<serde_json::Value>;
 
-/// The tasks that install the server into agents.
+/// Returns the tasks that install the server into agents.
 pub(super) fn install_tasks(
     machine: &Machine,
     agents: &[&'static Client],
@@ -161,10 +161,11 @@ pub(super) fn install_tasks(
     merge(tasks)
 }
 
-/// Joins tasks of several agents that share a file, by its name or through links.
+/// Merges the tasks of several agents that share a file, by its name or through links.
 fn merge(tasks: Vec<Task>) -> Vec<Task> {
     let mut merged: Vec<(PathBuf, Task)> = Vec::new();
     for task in tasks {
+        // A file that does not exist yet has no links to resolve.
         let target = task.file.canonicalize().unwrap_or_else(|_| task.file.clone());
         let same = merged.iter_mut().find(|(other, earlier)| {
             *other == target && earlier.spot == task.spot && pasted(earlier) == pasted(&task)
@@ -184,7 +185,7 @@ fn pasted(task: &Task) -> Option<String> {
     }
 }
 
-/// The tasks that remove what is recorded, all of it or that of some agents.
+/// Returns the tasks that remove everything that is recorded, or only what some agents use.
 pub(super) fn uninstall_tasks(
     receipt: &Receipt,
     agents: &[&Client],
@@ -194,7 +195,7 @@ pub(super) fn uninstall_tasks(
     let entries = receipt.entries.iter().filter(|entry| {
         project.is_none_or(|project| entry.project.as_deref() == project) && entry.agents.iter().any(wanted)
     });
-    // The last first: what was written first created the folders of what came later.
+    // In reverse order: the first texts that were written created the folders of the later ones.
     entries
         .rev()
         .map(|entry| {
@@ -211,7 +212,7 @@ pub(super) fn uninstall_tasks(
         .collect()
 }
 
-/// Reads the task's file and computes what the task would do.
+/// Reads the task's file and computes the effect of the task.
 pub(super) fn plan(task: Task, receipt: &Receipt) -> Step {
     let step = |task, change, note| Step { task, change, note, before: None, after: None, written: None };
     if let Action::Uninstall { needed_by, .. } = &task.action

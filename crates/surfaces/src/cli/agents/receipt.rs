@@ -1,4 +1,4 @@
-//! The record of what this program wrote into files of agents. Uninstalling removes exactly that.
+//! The record of what this program wrote into files of agents. Uninstalling removes exactly these texts.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use super::files;
 use contract::{ErrorCode, Fault};
 use platform::file_lock::FileLock;
 
-/// The version of the format. A file of another version is not read.
+/// The version of the format. A file with another version is rejected.
 const VERSION: u32 = 1;
 
 /// One text that this program wrote.
@@ -19,31 +19,31 @@ const VERSION: u32 = 1;
 pub(super) struct Entry {
     /// The agents that read the file.
     pub(super) agents: Vec<String>,
-    /// What it is for.
+    /// The purpose of the text.
     pub(super) purpose: Purpose,
-    /// The file as the agent names it.
+    /// The path of the file, as the agent names it.
     pub(super) file: PathBuf,
-    /// The file without links.
+    /// The path of the file with links resolved.
     pub(super) target: PathBuf,
-    /// Where in the file.
+    /// The location in the file.
     pub(super) spot: Spot,
-    /// The repository, for a file of one.
+    /// The root of the repository, for a file in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<PathBuf>,
     /// The folders that were created for the file, the outermost first.
     #[serde(default)]
     pub(super) created_folders: Vec<PathBuf>,
-    /// The text.
+    /// The text that was written.
     pub(super) written: Written,
 }
 
-/// What a text is for.
+/// The purpose of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Purpose {
-    /// It connects the server.
+    /// Connects the server.
     Server,
-    /// It tells the agent when to use it.
+    /// Instructs the agent when to use the server.
     Instructions,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Purpose {
 pub(super) struct Receipt {
     folder: PathBuf,
     pub(super) entries: Vec<Entry>,
-    /// Held as long as this value lives; absent for a reader.
+    /// Held as long as this value lives; `None` for a reader.
     _lock: Option<FileLock>,
 }
 
@@ -78,7 +78,7 @@ impl Receipt {
         Ok(Self { _lock: Some(lock), ..Self::read(folder)? })
     }
 
-    /// Reads the record only.
+    /// Reads the record without locking it.
     ///
     /// # Errors
     /// `ILLEGAL_STATE` if the file is damaged.
@@ -89,7 +89,7 @@ impl Receipt {
                 ErrorCode::IllegalState,
                 format!("The record of what was installed, {}, cannot be used: {why}.", path.display()),
             )
-            .with_hint("Move it away: then what was installed counts as written by somebody else, and stays.")
+            .with_hint("Move it away: the installed texts then count as written by others, and stay.")
         };
         let entries = if path.symlink_metadata().is_ok() {
             let text = files::read_text(&path).map_err(&damaged)?;
@@ -104,20 +104,20 @@ impl Receipt {
         Ok(Self { folder: folder.to_owned(), entries, _lock: None })
     }
 
-    /// The folder with the record and the backups.
+    /// Returns the folder with the record and the backups.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What was written at a spot of a file.
+    /// Returns the entry of a spot in a file.
     pub(super) fn find(&self, target: &Path, spot: &Spot) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.target == target && entry.spot == *spot)
     }
 
-    /// Records a text in the place of what was recorded for its spot; `None` forgets that.
+    /// Records a text, replacing the entry of its spot; `None` removes that entry.
     ///
     /// # Errors
-    /// The system's error; the record is then as before.
+    /// The I/O error; the record is then unchanged.
     pub(super) fn record(&mut self, target: &Path, spot: &Spot, entry: Option<Entry>) -> io::Result<()> {
         let place = self.entries.iter().position(|entry| entry.target == target && entry.spot == *spot);
         let mut written = self.entries.clone();
@@ -135,7 +135,7 @@ impl Receipt {
     }
 }
 
-/// The fault for a folder of the record that cannot be created or written.
+/// Returns the fault for a record folder that cannot be created or written.
 fn unusable(folder: &Path, error: io::Error) -> Fault {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

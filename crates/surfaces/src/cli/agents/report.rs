@@ -1,4 +1,4 @@
-//! What `install` and `uninstall` print: the plan with its differences, and the result.
+//! Output of `install` and `uninstall`: the plan with its diffs, and the result.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,11 +18,11 @@ use contract::{escaped, escaped_line};
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Report {
     action: &'static str,
-    /// Whether the changes were made.
+    /// `true` if the changes were made.
     applied: bool,
     agents: Vec<&'static str>,
     files: Vec<FileReport>,
-    /// What is to be known beside the files, one sentence each.
+    /// Remarks that do not concern a single file, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -39,7 +39,7 @@ struct FileReport {
     note: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     diff: String,
-    /// What to write into the file by hand.
+    /// The text to paste into the file by hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     paste: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,24 +57,24 @@ impl Report {
         }
     }
 
-    /// The same report with notes.
+    /// Returns the report with notes added.
     pub(super) fn with_notes(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
     }
 
-    /// The report of what would happen.
+    /// Returns the report of the planned changes.
     pub(super) fn with_plan(&self, machine: &Machine, steps: &[Step]) -> Self {
         let files = steps.iter().map(|step| FileReport::new(machine, step, None)).collect();
         Self { files, ..self.clone() }
     }
 
-    /// The report of what happened.
+    /// Returns the report of the changes that were made.
     pub(super) fn with_result(&self, machine: &Machine, applied: &[Applied]) -> Self {
         let files = applied.iter().map(|done| FileReport::new(machine, &done.step, done.backup.clone()));
         Self { files: files.collect(), applied: true, ..self.clone() }
     }
 
-    /// Whether there is a file that a person has to edit.
+    /// Returns `true` if there is a file that the user has to edit.
     pub(super) fn is_refused(&self) -> bool {
         self.files.iter().any(|file| file.change == Change::Refused)
     }
@@ -96,7 +96,7 @@ impl FileReport {
         }
     }
 
-    /// `Claude Code, Codex: ~/.codex/AGENTS.md`.
+    /// Formats the title: `Claude Code, Codex: ~/.codex/AGENTS.md`.
     fn title(&self) -> String {
         let mut agents: Vec<&str> = Vec::new();
         for id in &self.agents {
@@ -105,7 +105,7 @@ impl FileReport {
         format!("{}: {}", styled(BOLD, &agents.join(", ")), styled(PATH, &escaped_line(&self.shown)))
     }
 
-    /// Why a person has to edit the file, and what to paste.
+    /// Writes why the user has to edit the file, and the text to paste.
     fn write_refusal<'a>(&'a self, shown: &mut String, action: &str, earlier: &mut Earlier<'a>) {
         let note = escaped_line(self.note.as_deref().unwrap_or_default());
         let _ = writeln!(shown, "{} {}: not changed: {note}.", styled(BAD, "✗"), self.title());
@@ -154,10 +154,10 @@ impl FileReport {
     }
 }
 
-/// The texts that were shown, each with the first file for which; a text is shown once.
+/// The texts that were already shown, each with its first file; each text is shown once.
 type Earlier<'a> = HashMap<String, &'a str>;
 
-/// The file for which a text was shown earlier; if it was not, it counts as shown for `file` now.
+/// Returns the file for which a text was shown earlier; otherwise records it as shown for `file`.
 fn shown_for<'a>(earlier: &mut Earlier<'a>, text: &str, file: &'a str) -> Option<&'a str> {
     let first = earlier.get(text).copied();
     if first.is_none() {
@@ -166,7 +166,7 @@ fn shown_for<'a>(earlier: &mut Earlier<'a>, text: &str, file: &'a str) -> Option
     first
 }
 
-/// The plan with its differences.
+/// Formats the plan with its diffs.
 pub(super) fn render_plan(report: &Report) -> String {
     let (mut shown, mut earlier) = (String::new(), Earlier::new());
     for file in &report.files {
@@ -174,7 +174,7 @@ pub(super) fn render_plan(report: &Report) -> String {
             Change::Create => "create",
             Change::Modify => "change",
             Change::Delete => "remove",
-            // Said once, with the result, unless there will be none.
+            // Reported once, with the result, unless there will be none.
             Change::Unchanged => {
                 file.write_unchanged(&mut shown);
                 continue;
@@ -193,7 +193,7 @@ pub(super) fn render_plan(report: &Report) -> String {
     shown
 }
 
-/// What was done, and what could not be. The plan has already said what was refused then.
+/// Formats what was done and what failed. Refusals that the plan already showed are not repeated.
 pub(super) fn render_result(report: &Report, planned: &Report) -> String {
     let (mut shown, mut earlier) = (String::new(), Earlier::new());
     let mut written = 0;
@@ -223,7 +223,7 @@ pub(super) fn render_result(report: &Report, planned: &Report) -> String {
     shown
 }
 
-/// What is to be known beside the files.
+/// Formats the remarks that do not concern a single file.
 pub(super) fn render_notes(report: &Report) -> String {
     let notes = report.notes.iter();
     notes.map(|note| format!("{} {}\n", styled(NOTE, "note:"), escaped_line(note))).collect()

@@ -1,28 +1,28 @@
-//! Edits Markdown files of instructions: our section stands between two markers, each on a line of its own.
+//! Edits Markdown files of instructions: our section is enclosed in two markers, each on a line of its own.
 
 /// The line above our section.
 const BEGIN: &str = "<!-- pairofcleats:begin -->";
 /// The line below it.
 const END: &str = "<!-- pairofcleats:end -->";
 
-/// The section with its markers, as it stands in a file.
+/// Returns the section with its markers, as it is written to a file.
 pub(super) fn section(text: &str) -> String {
     format!("{BEGIN}\n{}\n{END}\n", text.trim_end())
 }
 
-/// Our section with its markers.
+/// Returns our section with its markers.
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     Ok(span(text)?.map(|(start, end)| text[start..end].to_owned()))
 }
 
-/// Adds the section at the end, after an empty line.
+/// Appends the section, after an empty line.
 pub(super) fn insert(text: &str, text_of_section: &str) -> String {
     let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let gap = if text.trim().is_empty() { "" } else { "\n" };
     format!("{text}{line_end}{gap}{}", section(text_of_section))
 }
 
-/// Replaces the section where it stands.
+/// Replaces the section in place.
 pub(super) fn replace(text: &str, text_of_section: &str) -> Result<String, String> {
     let (start, end) = span(text)?.ok_or("the section is gone")?;
     let section = section(text_of_section);
@@ -30,7 +30,7 @@ pub(super) fn replace(text: &str, text_of_section: &str) -> Result<String, Strin
     Ok(format!("{}{section}{}", &text[..start], &text[end..]))
 }
 
-/// Puts a whole section, with its markers, in the place of the section.
+/// Replaces the section by a whole one that includes its markers.
 pub(super) fn put_back(text: &str, whole: &str) -> Result<String, String> {
     let (start, end) = span(text)?.ok_or("the section is gone")?;
     Ok(format!("{}{whole}{}", &text[..start], &text[end..]))
@@ -44,7 +44,8 @@ pub(super) fn remove(text: &str) -> Result<String, String> {
     Ok(format!("{before}{}", &text[end..]))
 }
 
-/// Where the section stands. Anything but one marker of each kind in this order is an error, because no end could be trusted.
+/// Returns the byte range of the section. Anything but one marker of each kind in this order is an error, because its end would
+/// be uncertain.
 fn span(text: &str) -> Result<Option<(usize, usize)>, String> {
     let (mut begins, mut ends) = (Vec::new(), Vec::new());
     let mut offset = 0;

@@ -1,8 +1,8 @@
-//! Operations on whole texts: one replacement and its reversal, and the marks and line ends that editing libraries do not keep.
+//! Operations on whole texts: a replacement and its reversal, and the byte order mark and line endings that editing libraries do not keep.
 
 use serde::{Deserialize, Serialize};
 
-/// A replacement of text: reversing it restores every byte.
+/// A replacement in a text: reversing it restores every byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Splice {
     /// The old text.
@@ -12,7 +12,7 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    /// The replacement between the longest common start and end.
+    /// Computes the replacement between the longest common prefix and suffix.
     pub(super) fn between(old: &str, new: &str) -> Self {
         let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
         let start = (0..=start).rev().find(|at| old.is_char_boundary(*at) && new.is_char_boundary(*at));
@@ -23,7 +23,7 @@ impl Splice {
             old_rest.is_char_boundary(old_rest.len() - at) && new_rest.is_char_boundary(new_rest.len() - at)
         };
         let end = (0..=end).rev().find(boundary).unwrap_or(0);
-        // What was inserted must be found again, so it takes as much of the text around as it needs to be there once.
+        // The inserted text must be found again, so it is extended by as much context as makes it unique.
         let (mut start, mut end, mut step) = (start, end, 16);
         loop {
             let inserted = &new[start..new.len() - end];
@@ -39,7 +39,7 @@ impl Splice {
         }
     }
 
-    /// The text before the replacement, if the inserted text stands in `text` once.
+    /// Returns the text before the replacement, if the inserted text occurs exactly once in `text`.
     pub(super) fn reversed(&self, text: &str) -> Option<String> {
         let mut places = text.match_indices(&self.inserted);
         let (at, _) = places.next().filter(|_| !self.inserted.is_empty())?;
@@ -49,7 +49,7 @@ impl Splice {
         Some(format!("{}{}{}", &text[..at], self.replaced, &text[at + self.inserted.len()..]))
     }
 
-    /// The replacement after our text was updated within it.
+    /// Returns the replacement after our text was updated within it.
     pub(super) fn after_update(&self, old: &str, new: &str) -> Option<Self> {
         let at = old.find(&self.inserted)?;
         let (start, end) = (&old[..at], &old[at + self.inserted.len()..]);
@@ -58,7 +58,7 @@ impl Splice {
     }
 }
 
-/// A text without byte order mark and with plain line ends, as the libraries read it, and what it was like before.
+/// A text without byte order mark and with plain line endings, as the libraries read it, together with its original properties.
 pub(super) struct Form {
     pub(super) original: String,
     pub(super) text: String,
@@ -86,13 +86,13 @@ impl Form {
     }
 }
 
-/// The hash of a text without its white space.
+/// Hashes a text without its white space.
 pub(super) fn hash(text: &str) -> String {
     let dense: String = text.split_whitespace().collect();
     blake3::hash(dense.as_bytes()).to_hex().to_string()
 }
 
-/// Whether `new` has all characters of `old` but white space, in their order.
+/// Checks whether `new` has all characters of `old`, in order and ignoring white space.
 pub(super) fn is_subsequence(old: &str, new: &str) -> bool {
     let mut rest = new.chars();
     old.chars().filter(|char| !char.is_whitespace()).all(|char| rest.any(|other| other == char))
@@ -108,7 +108,7 @@ mod tests {
             ("", "a"),
             ("ab", "aXb"),
             ("{ \"a\": \"x\", \"b\": \"x\" }", "{ \"a\": \"x\", \"b\": \"yx\" }"),
-            // What is inserted alone is there twice, or is nothing.
+            // The inserted text alone occurs twice, or is empty.
             ("one two one", "one two one one"),
             ("aaaa bbbb aaaa", "aaaa aaaa"),
             ("ü: é\nü: é\n", "ü: è\nü: é\n"),

@@ -1,4 +1,4 @@
-//! `bench code`: what exact search and navigation cost at a size.
+//! `bench code`: measures the cost of exact search and navigation at a size.
 
 use std::fmt::Write;
 use std::path::PathBuf;

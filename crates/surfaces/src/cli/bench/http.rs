@@ -52,7 +52,7 @@ impl BenchServer {
         Ok(Self { serving: tokio::spawn(async move { listening.serve(&app).await }), search, client })
     }
 
-    /// A function that sends `POST /search` and returns the result.
+    /// Returns a function that sends `POST /search` and returns the result.
     pub(super) fn search_client(&self) -> Box<HttpSearch> {
         let (client, search) = (self.client.clone(), self.search.clone());
         Box::new(move |arguments| {

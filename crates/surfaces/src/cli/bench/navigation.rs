@@ -1,4 +1,4 @@
-//! `bench navigation`: how right the edges between definitions are.
+//! `bench navigation`: measures the correctness of the edges between definitions.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The report of `bench quality` as text.
+//! Formats the report of `bench quality` as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use bench::quality::{
 };
 use engine::search::Confidence;
 
-/// One line for each variant, then each variant by set, category, language and repository.
+/// Formats one line for each variant, then each variant by set, category, language and repository.
 pub(super) fn quality_table(report: &QualityReport) -> String {
     let mut text = format!(
         "{} repositories, {} chunks, vectors {} ({})\n",
@@ -31,7 +31,7 @@ pub(super) fn quality_table(report: &QualityReport) -> String {
     text
 }
 
-/// The variant, and where it was asked if that was not in projects of their own.
+/// Returns the name of the variant, and where it was queried if not in projects of its own.
 fn name(measured: &VariantResult) -> String {
     format!("{} ({})", measured.variant, measured.place.word())
 }
@@ -40,7 +40,7 @@ fn push_heading(text: &mut String, title: &str, more: &str) {
     let _ = writeln!(text, "\n{title:<38} {:>7} {:>7} {:>7} {:>7}{more}", "list", "files", "first", "three");
 }
 
-/// A variant by groups and repositories, and what its answers say of themselves.
+/// Appends a variant by groups and repositories, and the confidence that its answers report.
 fn push_variant(text: &mut String, measured: &VariantResult) {
     push_heading(text, &name(measured), "  queries");
     let groups = [&measured.sets, &measured.categories, &measured.languages, &measured.by_repository];
@@ -72,7 +72,7 @@ fn push_figures(text: &mut String, name: &str, figures: &QueryFigures, more: &st
     );
 }
 
-/// How far the answers are those of each repository alone.
+/// Appends how closely the answers match those of each repository alone.
 fn push_order(text: &mut String, all: &OrderFigures, repositories: &BTreeMap<String, OrderFigures>) {
     let _ = writeln!(text, "\n{:<38} {:>7} {:>10}  queries", "as alone", "top 3", "same order");
     let repositories = repositories.iter().map(|(name, figures)| (name.as_str(), figures));
@@ -82,7 +82,7 @@ fn push_order(text: &mut String, all: &OrderFigures, repositories: &BTreeMap<Str
     }
 }
 
-/// Number of queries by correctness and confidence of the answer.
+/// Appends the number of queries by correctness and confidence of the answer.
 fn push_confidence(text: &mut String, confidence: &ConfidenceCounts) {
     let _ = writeln!(text, "\n{:<38} {:>7} {:>7} {:>7} {:>7}", "confidence", "high", "medium", "low", "none");
     let rows = [("right", &confidence.right), ("wrong", &confidence.wrong), ("absent", &confidence.absent)];
@@ -94,7 +94,7 @@ fn push_confidence(text: &mut String, confidence: &ConfidenceCounts) {
     }
 }
 
-/// Shares of absent answers that are recognised.
+/// Appends the shares of absent answers that are recognised.
 fn push_absent(text: &mut String, figures: &AbsentFigures) {
     let _ = writeln!(
         text,
@@ -116,7 +116,7 @@ fn push_absent(text: &mut String, figures: &AbsentFigures) {
     }
 }
 
-/// Scores of the variants that the other repositories choose.
+/// Appends the scores of the variants that the other repositories choose.
 fn push_leave_out(text: &mut String, choice: &LeaveOut) {
     let _ = writeln!(
         text,
@@ -146,7 +146,7 @@ fn push_leave_out(text: &mut String, choice: &LeaveOut) {
     }
 }
 
-/// Names what the corpus lacks.
+/// Lists what the corpus lacks.
 pub(super) fn push_missing(text: &mut String, missing: &[String]) {
     if !missing.is_empty() {
         let _ = writeln!(text, "missing from the corpus: {}", missing.join(", "));

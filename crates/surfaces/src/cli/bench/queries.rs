@@ -10,9 +10,9 @@ use bench::{Experiment, Modes, Options, Variant, issues, quality, vectors};
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::{Envelope, ErrorCode, Fault, Meta};
 
-/// A benchmark waits this long for the vector of a query: an answer without it would measure something else.
+/// The time that a benchmark waits for the vector of a query: an answer without it would measure something else.
 const EMBED_WAIT_MS: u64 = 600_000;
-/// The setting that limits this wait, for who gives it on purpose.
+/// The setting that limits this wait, for users who set it on purpose.
 const EMBED_WAIT: &str = "search.embed_wait_ms";
 
 /// Arguments of `quality` and `issues`.
@@ -73,7 +73,7 @@ pub(super) struct QualityArgs {
 }
 
 impl QueryBenchArgs {
-    /// The variants to measure, each name once. `pairs`: every variant also without vectors.
+    /// Returns the variants to measure, each name once. `pairs`: every variant also without vectors.
     fn variants(&self, pairs: bool) -> Result<Vec<Variant>, Fault> {
         let mut variants = vec![Variant::with_vectors(self.vectors()), Variant::lexical_only()];
         for text in &self.variant {
@@ -94,7 +94,7 @@ impl QueryBenchArgs {
         Ok(variants)
     }
 
-    /// Without vectors in any search, those of the index need no model.
+    /// Returns the vectors setting. If no search uses vectors, those of the index need no model.
     fn vectors(&self) -> &str {
         if self.words_only { "stub" } else { &self.vectors }
     }
@@ -151,7 +151,7 @@ pub(super) async fn run_issues(session: &Session, args: QueryBenchArgs) -> Comma
     Ok(judge(session, report.verdict(allow_degraded)))
 }
 
-/// Tells on stderr why figures that were printed cannot be trusted.
+/// Reports on stderr why figures that were printed cannot be trusted.
 fn judge(session: &Session, verdict: Result<(), Fault>) -> Exit {
     match verdict {
         Ok(()) => Exit::Ok,
@@ -163,7 +163,7 @@ fn judge(session: &Session, verdict: Result<(), Fault>) -> Exit {
     }
 }
 
-/// One line for each variant.
+/// Formats one line for each variant.
 fn issues_table(report: &issues::IssuesReport) -> String {
     let mut text = format!(
         "{} issues, {} chunks, {}\n\n{:<38} {:>7} {:>7} {:>7} {:>9}\n",

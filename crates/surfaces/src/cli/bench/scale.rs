@@ -1,4 +1,4 @@
-//! `bench scale`: the cost of size.
+//! `bench scale`: measures the cost of size.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(super) async fn run_scale(session: &Session, args: ScaleArgs) -> Result<(), 
     Ok(())
 }
 
-/// One line for each size and filter, then one line for each number of projects.
+/// Formats one line for each size and filter, then one line for each number of projects.
 fn scale_table(report: &scale::ScaleReport) -> String {
     let settings = &report.settings;
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! `bench speed`: the speed of one project, compared with the hardware limits.
+//! `bench speed`: measures the speed of one project, compared with the hardware limits.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub(super) async fn run_speed(session: &Session, args: SpeedArgs) -> Result<(), 
     Ok(())
 }
 
-/// Index runs, queries and limits.
+/// Formats the index runs, queries and limits.
 fn speed_table(report: &speed::SpeedReport) -> String {
     let indexed = &report.indexed;
     let mut text = format!(

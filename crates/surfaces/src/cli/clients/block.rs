@@ -11,7 +11,7 @@ use super::{ClientSetup, Format};
 /// The server's name in clients; short, because clients put it before the name of each tool.
 pub(in crate::cli) const SERVER_NAME: &str = "pairofcleats";
 
-/// The text format that the blocks request: short, because a model pays for each token of it.
+/// The text format that the blocks request: the short one, because a model pays for each token.
 const TEXT_FORMAT: &str = "short";
 
 /// The command that starts the MCP server on stdio.
@@ -47,7 +47,7 @@ impl StdioServer {
 /// The address and headers of a running server.
 pub(super) struct HttpServer {
     pub(super) url: String,
-    /// Whether the client sends an API key.
+    /// `true` if the client sends an API key.
     pub(super) key: bool,
     /// The headers, except the key.
     pub(super) headers: Pairs,
@@ -68,7 +68,7 @@ impl HttpServer {
         Self { url: url.to_owned(), key, headers: headers.collect() }
     }
 
-    /// All headers; `key` is the client's placeholder for the key.
+    /// Returns all headers; `key` is the client's placeholder for the key.
     pub(super) fn headers(&self, key: &str) -> Pairs {
         let mut headers = self.headers.clone();
         if self.key {
@@ -77,7 +77,7 @@ impl HttpServer {
         headers
     }
 
-    /// Arguments and environment of `npx mcp-remote`, which connects clients without HTTP support.
+    /// Returns the arguments and environment of `npx mcp-remote`, which connects clients without HTTP support.
     pub(super) fn mcp_remote(&self, key: &str) -> (Vec<String>, Pairs) {
         let mut args = vec!["-y".to_owned(), "mcp-remote".to_owned(), self.url.clone()];
         // `mcp-remote` refuses plain HTTP to other machines without this flag.
@@ -85,7 +85,7 @@ impl HttpServer {
         if host.is_some_and(|host| !["localhost", "127.0.0.1"].contains(&host)) {
             args.push("--allow-http".to_owned());
         }
-        // Some clients split arguments at spaces, so the value that contains one is passed in the environment.
+        // Some clients split arguments at spaces, so a value that contains one is passed in the environment.
         let (mut headers, mut env) = (self.headers.clone(), Pairs::new());
         if self.key {
             headers.insert("Authorization", "${PAIROFCLEATS_AUTHORIZATION}".to_owned());
@@ -121,13 +121,13 @@ pub(super) struct ServerEntry {
 }
 
 impl ServerEntry {
-    /// A running server; `key` is the client's placeholder for the key.
+    /// Returns the entry of a running server; `key` is the client's placeholder for the key.
     pub(super) fn http(server: &HttpServer, key: &str) -> Self {
         Self { url: Some(server.url.clone()), headers: server.headers(key), ..Self::default() }
     }
 }
 
-/// A client's configuration file: sections with servers by name, and for VS Code the values to ask the user for.
+/// A client's configuration file: sections with servers by name and, for VS Code, the values to ask the user for.
 #[derive(Serialize)]
 struct ConfigFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ impl<'a> ConfigFile<'a> {
     }
 }
 
-/// A document with the server's entry alone, at its place below `section`.
+/// Formats a document that contains only the server's entry, at its place below `section`.
 pub(in crate::cli) fn entry_text(
     format: Format,
     section: &[impl AsRef<str>],
@@ -174,13 +174,13 @@ pub(in crate::cli) fn entry_text(
     }
 }
 
-/// TOML tables with the server's entry.
+/// Formats TOML tables with the server's entry.
 pub(in crate::cli) fn toml_text(section: &[impl AsRef<str>], entry: &Value) -> String {
     let text = toml::to_string(&nested(section, false, entry)).unwrap_or_default();
     text.trim_end().to_owned()
 }
 
-/// YAML with the server's entry; without a section, its fields.
+/// Formats YAML with the server's entry; without a section, only its fields.
 pub(in crate::cli) fn yaml_text(section: &[impl AsRef<str>], list: bool, entry: &Value) -> String {
     let value = if section.is_empty() { entry.clone() } else { nested(section, list, entry) };
     serde_saphyr::to_string(&value).unwrap_or_default().trim_end().to_owned()
@@ -191,25 +191,25 @@ fn nested(section: &[impl AsRef<str>], list: bool, entry: &Value) -> Value {
     section.iter().rev().fold(servers, |inner, key| json!({ key.as_ref(): inner }))
 }
 
-/// A JSON document with `entry` under `section`.
+/// Formats a JSON document with `entry` under `section`.
 pub(super) fn json_block(section: &str, entry: &ServerEntry) -> String {
     ConfigFile::new(section, entry).to_json()
 }
 
-/// A JSON document for VS Code, which asks the user for the secret `id`.
+/// Formats a JSON document for VS Code, which asks the user for the secret `id`.
 pub(super) fn json_block_with_prompt(id: &str, section: &str, entry: &ServerEntry) -> String {
     let input =
         PromptedInput { kind: "promptString", id, description: "API key of PairOfCleats", password: true };
     ConfigFile { inputs: Some([input]), ..ConfigFile::new(section, entry) }.to_json()
 }
 
-/// TOML tables with `entry` under `section`.
+/// Formats TOML tables with `entry` under `section`.
 pub(super) fn toml_block(section: &str, entry: &ServerEntry) -> String {
     let text = toml::to_string(&ConfigFile::new(section, entry).sections).unwrap_or_default();
     text.trim_end().to_owned()
 }
 
-/// A command line that a POSIX shell splits into exactly these words.
+/// Formats a command line that a POSIX shell splits into exactly these words.
 pub(super) fn shell_command<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! The rows of the client table for editors and other programs with windows.
+//! The rows of the client table for editors and other graphical programs.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::{Client, Format, HttpSupport};
 /// The start of a VS Code instruction file, which applies to every file.
 const VSCODE_RULE: &str =
     "---\napplyTo: '**'\ndescription: Finding code with the MCP server pairofcleats\n---\n\n";
-/// The start of a rule of Continue, which applies always.
+/// The start of a rule of Continue, which always applies.
 const CONTINUE_RULE: &str = "---\nname: pairofcleats\nalwaysApply: true\n---\n\n";
 
 /// Claude Desktop.
@@ -103,7 +103,7 @@ pub(super) const CURSOR: Client = Client {
         programs: &["cursor", "cursor-agent"],
         files: &[Location::home(".cursor/mcp.json")],
         project_files: &[Location::project(".cursor/mcp.json")],
-        // It keeps a user's rules in its own database.
+        // Cursor keeps a user's rules in its own database.
         instructions: &[],
         project_instructions: PROJECT_AGENTS,
     }),
@@ -132,7 +132,7 @@ pub(super) const ZED: Client = Client {
         programs: &["zed", "zeditor"],
         files: &[Location::config("zed/settings.json")],
         project_files: &[Location::project(".zed/settings.json")],
-        // It keeps a user's rules in its own database.
+        // Zed keeps a user's rules in its own database.
         instructions: &[],
         project_instructions: PROJECT_AGENTS,
     }),

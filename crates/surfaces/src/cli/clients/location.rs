@@ -1,9 +1,9 @@
-//! Where agents keep their files, as the rows of the client table say it.
+//! The locations of agents' files, as the rows of the client table give them.
 
 /// A file or folder of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The folder that the path starts in.
+    /// The folder that the path is relative to.
     pub base: Base,
     /// The path below that folder.
     pub path: &'static str,
@@ -11,10 +11,10 @@ pub struct Location {
     pub moved_by: Option<(&'static str, &'static str)>,
 }
 
-/// A folder that paths start in.
+/// A folder that paths are relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// The user's home.
+    /// The user's home directory.
     Home,
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
     Config,
@@ -25,32 +25,32 @@ pub enum Base {
 }
 
 impl Location {
-    /// A path below the home.
+    /// Returns a path below the home directory.
     pub(super) const fn home(path: &'static str) -> Self {
         Self { base: Base::Home, path, moved_by: None }
     }
 
-    /// A path below the folder of configuration files.
+    /// Returns a path below the folder of configuration files.
     pub(super) const fn config(path: &'static str) -> Self {
         Self { base: Base::Config, path, moved_by: None }
     }
 
-    /// A path below the folder of graphical programs.
+    /// Returns a path below the folder of graphical programs.
     pub(super) const fn application(path: &'static str) -> Self {
         Self { base: Base::Application, path, moved_by: None }
     }
 
-    /// A path below the root of a repository.
+    /// Returns a path below the root of a repository.
     pub(super) const fn project(path: &'static str) -> Self {
         Self { base: Base::Project, path, moved_by: None }
     }
 
-    /// The same file, where `variable` says that the agent's folder is.
+    /// Returns the same file, in the folder that `variable` may move.
     pub(super) const fn moved_by(self, variable: &'static str, path: &'static str) -> Self {
         Self { moved_by: Some((variable, path)), ..self }
     }
 
-    /// The path in Markdown, for example `~/.codex/config.toml`.
+    /// Formats the path for Markdown, for example `~/.codex/config.toml`.
     #[must_use]
     pub fn display_quoted(&self) -> String {
         match self.base {
@@ -64,16 +64,16 @@ impl Location {
     }
 }
 
-/// How `pairofcleats install` finds an agent, and the files that it writes for it.
+/// Signs by which `pairofcleats install` detects an agent, and the files that it writes for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Install {
-    /// Files and folders of which one exists where the agent is used.
+    /// Files and folders that exist where the agent is used; one of them suffices.
     pub signs: &'static [Location],
-    /// Its programs. One on the path is a sign, too.
+    /// Names of its programs. A program on `PATH` is a sign, too.
     pub programs: &'static [&'static str],
-    /// Its configuration file: the first that exists, else the first of the list is created.
+    /// Its configuration file: the first that exists; if none does, the first of the list is created.
     pub files: &'static [Location],
-    /// The same for one repository; none if the agent reads no such file.
+    /// The same for one repository; empty if the agent reads no such file.
     pub project_files: &'static [Location],
     /// Its files of instructions.
     pub instructions: &'static [Instructions],
@@ -86,14 +86,14 @@ pub struct Install {
 pub struct Instructions {
     /// The file.
     pub file: Location,
-    /// What we write of it.
+    /// The part of the file that we write.
     pub form: Form,
 }
 
-/// What we write of a file of instructions.
+/// The part of a file of instructions that we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A section between markers, because people write the rest.
+    /// A section between markers, because the user writes the rest.
     Section,
     /// The whole file, which starts with this text.
     File(&'static str),

@@ -1,6 +1,6 @@
 //! The table of MCP clients.
 //!
-//! `mcp-config`, `install`, the greeting of `quickstart` and docs/clients.md are generated from it.
+//! These are generated from it: `mcp-config`, `install`, the greeting of `quickstart` and docs/clients.md.
 
 mod block;
 mod editors;
@@ -23,29 +23,29 @@ pub const AGENT_INSTRUCTIONS: &str = include_str!("agents.md");
 
 /// A row of the client table.
 pub struct Client {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub id: &'static str,
-    /// Its display name.
+    /// Display name.
     pub name: &'static str,
-    /// Where the block goes: pairs of scope and file or command.
+    /// Places of the block: pairs of scope and file or command.
     pub places: &'static [(&'static str, &'static str)],
     /// The format of the block.
     pub format: Format,
-    /// How it connects to a server over HTTP.
+    /// Means of connecting to a server over HTTP.
     pub http_support: HttpSupport,
-    /// Where it reads the API key from, and what the user has to do for that.
+    /// Source of the API key, and what the user has to do to provide it.
     pub key_note: &'static str,
-    /// Limit on the tools of all its servers together, if it has one.
+    /// Limit on the number of tools of all its servers together, if it has one.
     pub tools_max: Option<usize>,
-    /// How `install` finds it and what it writes; none for a client that is not one program.
+    /// Signs by which `install` finds the client, and the files it writes; `None` for a client that is not one program.
     pub install: Option<Install>,
-    /// The keys of its configuration file that lead to the servers.
+    /// The keys in its configuration file that lead to the servers.
     pub section: &'static [&'static str],
-    /// Whether the servers are a list, with their name as a field.
+    /// `true` if the servers are a list, with their name as a field.
     pub list: bool,
-    /// The server's entry in its configuration file.
+    /// Builds the server's entry in its configuration file.
     entry: fn(&StdioServer) -> Value,
-    /// A command that adds the entry, if the block is a command.
+    /// Builds the command that adds the entry, if the block is a command.
     command: Option<fn(&StdioServer) -> String>,
     /// Formats the block that connects to a running server.
     http: fn(&HttpServer) -> String,
@@ -57,40 +57,40 @@ pub struct Client {
 pub enum Format {
     /// A command line.
     Sh,
-    /// A JSON document, to merge into what the file holds.
+    /// A JSON document, to be merged into the existing file.
     Json,
-    /// TOML tables, to append to what the file holds.
+    /// TOML tables, to be appended to the existing file.
     Toml,
-    /// A YAML document, to merge into what the file holds.
+    /// A YAML document, to be merged into the existing file.
     Yaml,
 }
 
-/// How a client connects to a server over HTTP.
+/// A client's means of connecting to a server over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpSupport {
     /// Directly.
     Native,
-    /// Only through a local program; the text names it and the alternatives.
+    /// Only through a local program; the text names that program and the alternatives.
     Bridge(&'static str),
 }
 
-/// The toolsets that a coding agent needs. Every further tool costs tokens in each of its requests.
+/// The toolsets that a coding agent needs. Every additional tool costs tokens in each request.
 pub const DEFAULT_TOOLSETS: &str = "search,index";
 
 /// The options of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientSetup<'a> {
-    /// How the client reaches the server.
+    /// The connection between the client and the server.
     pub transport: Transport<'a>,
-    /// Project for calls that name none.
+    /// Project for calls that do not name one.
     pub project: Option<&'a str>,
-    /// The toolsets to offer, separated by commas; none means all.
+    /// The toolsets to offer, separated by commas; `None` means all.
     pub toolsets: Option<&'a str>,
-    /// Whether to hide tools that write.
+    /// `true` to hide tools that write.
     pub read_only: bool,
 }
 
-/// How a client reaches the server.
+/// The connection between a client and the server.
 #[derive(Debug, Clone, Copy)]
 pub enum Transport<'a> {
     /// The client starts the program and uses its stdin and stdout. Clients pass on little of the environment, so everything
@@ -98,7 +98,7 @@ pub enum Transport<'a> {
     Stdio {
         /// The `pairofcleats` executable, or a program that runs it.
         program: &'a Path,
-        /// What stands before the arguments of `pairofcleats`.
+        /// The arguments before those of `pairofcleats`.
         arguments: &'a [&'a str],
         /// The data directory, if it is not the default.
         home: Option<&'a Path>,
@@ -109,19 +109,19 @@ pub enum Transport<'a> {
     Http {
         /// The URL of `/mcp`.
         url: &'a str,
-        /// Whether the client sends an API key.
+        /// `true` if the client sends an API key.
         key: bool,
     },
 }
 
 impl Client {
-    /// The client with this id.
+    /// Returns the client with this id.
     #[must_use]
     pub fn find(id: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.id == id)
     }
 
-    /// The text to paste. It never contains a key.
+    /// Returns the text to paste. It never contains a key.
     #[must_use]
     pub fn block(&self, setup: &ClientSetup<'_>) -> String {
         match setup.transport {
@@ -136,19 +136,19 @@ impl Client {
         }
     }
 
-    /// The entry for its configuration file; none for a server over HTTP.
+    /// Returns the entry for its configuration file; `None` for a server over HTTP.
     pub(super) fn entry(&self, setup: &ClientSetup<'_>) -> Option<Value> {
         let Transport::Stdio { program, arguments, home, config } = setup.transport else { return None };
         Some((self.entry)(&StdioServer::new(program, arguments, home, config, setup)))
     }
 
-    /// The format of its configuration file.
+    /// Returns the format of its configuration file.
     #[must_use]
     pub fn file_format(&self) -> Format {
         if self.format == Format::Sh { Format::Json } else { self.format }
     }
 
-    /// All places in one line.
+    /// Returns all places on one line.
     #[must_use]
     pub fn file(&self) -> String {
         let places: Vec<String> =
@@ -186,7 +186,7 @@ mod tests {
         setup(Transport::Http { url: URL, key })
     }
 
-    /// The block as its client reads it; command lines are read by a shell in the integration tests.
+    /// Parses the block as its client does; command lines are parsed by a shell in the integration tests.
     fn parsed(client: &Client, setup: &ClientSetup<'_>) -> Option<Value> {
         let block = client.block(setup);
         match client.format {
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// The entry called `pairofcleats`, whatever section it stands in.
+    /// Returns the entry called `pairofcleats`, in whatever section it is.
     fn entry(whole: &Value) -> &Value {
         let mut sections = whole.as_object().unwrap().values();
         let ours = |server: &&Value| server["name"] == "pairofcleats";
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_sent_only_if_wanted_and_stands_in_no_block() {
+    fn a_key_is_sent_only_if_wanted_and_is_in_no_block() {
         for client in CLIENTS {
             let without = client.block(&http(false));
             for word in ["Bearer", "Authorization", "KEY", "pairofcleats-key", "inputs"] {
@@ -274,16 +274,16 @@ mod tests {
     }
 
     #[test]
-    fn the_bridge_is_told_about_plain_http_to_other_machines() {
+    fn the_bridge_allows_plain_http_to_other_machines() {
         let desktop = Client::find("claude-desktop").unwrap();
-        for (url, told) in [
+        for (url, allowed) in [
             ("http://127.0.0.1:7171/mcp", false),
             ("http://localhost:7171/mcp", false),
             ("https://code.example.com/mcp", false),
             ("http://code.example.com/mcp", true),
         ] {
             let block = desktop.block(&setup(Transport::Http { url, key: true }));
-            assert_eq!(block.contains("--allow-http"), told, "{url}");
+            assert_eq!(block.contains("--allow-http"), allowed, "{url}");
         }
         let whole = parsed(desktop, &http(true)).unwrap();
         let args = entry(&whole)["args"].as_array().unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_told_of_tools_that_exist() {
+    fn the_agent_instructions_name_only_tools_that_exist() {
         for tool in ["search", "show_file", "build_index"] {
             assert!(
                 AGENT_INSTRUCTIONS.contains(&format!("`{tool}`")) && gate::tools::find_tool(tool).is_some(),

@@ -1,4 +1,4 @@
-//! The client table. Another client is another row.
+//! The client table. Adding a client means adding a row.
 //!
 //! The formats follow the clients' own documentation as of November 2026.
 

@@ -1,4 +1,4 @@
-//! The rows of the client table for agents in a terminal.
+//! The rows of the client table for terminal agents.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::location::{Install, Instructions, Location};
 use super::table::PROJECT_AGENTS;
 use super::{Client, Format, HttpSupport};
 
-/// The start of the skill's file: its name, and when Claude is to read the rest.
+/// The start of the skill's file: its name, and when Claude should read the rest.
 const SKILL: &str = "---\nname: pairofcleats\ndescription: Finds code by meaning and by name, and who uses it, with the MCP server \
     pairofcleats. Use it before grep or reading folder by folder.\n---\n\n";
 

@@ -1,5 +1,5 @@
-//! What `doctor` says of launch runs: whether their sites and the tokens of their forges can be read, and whether others can read these
-//! tokens. No token is read for that.
+//! Checks of launch runs by `doctor`: whether their sites and the tokens of their forges are readable, and whether others can
+//! read these tokens. No token is read for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn check_token(forge: &LaunchForge) -> DoctorCheck {
         Ok(found) if !found.is_file() => Some("it is not a file".to_owned()),
         Ok(found) if found.len() == 0 => Some("it is empty".to_owned()),
         Ok(found) if others_may_read(&found) => Some("every user of this machine can read it".to_owned()),
-        // Opened and not read.
+        // Opened, but not read.
         Ok(_) => fs::File::open(file).err().map(|error| error.to_string()),
     };
     let shown = escaped_line(&file.display().to_string());

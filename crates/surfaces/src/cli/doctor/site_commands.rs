@@ -1,10 +1,10 @@
-//! What `doctor` says of the commands of sites: which protections this machine gives them, and which are missing that they need.
+//! Checks of site commands by `doctor`: the protections that this machine gives them, and missing ones that they need.
 
 use super::DoctorCheck;
 use gate::app::App;
 use platform::process::confined::{Protection, missing, protections};
 
-/// Reports the protections, if launch runs are enabled. It is no fault that some are missing, unless a site has commands that need them.
+/// Reports the protections, if launch runs are enabled. A missing protection is a fault only if a site has commands that need it.
 pub(super) fn check_commands(app: &App) -> Option<DoctorCheck> {
     let settings = &app.config.launch;
     let has_commands = settings.sites.iter().any(|site| !site.checks.is_empty());

@@ -1,4 +1,4 @@
-//! What `doctor` says of background writers, such as that of the audit log: whether they lost entries, or are unable to write.
+//! Checks of background writers by `doctor`, such as that of the audit log: whether they lost entries or are unable to write.
 
 use super::{DoctorCheck, failed_check};
 use contract::clock::iso_from_millis;
@@ -6,7 +6,7 @@ use contract::{Fault, escaped_line};
 use gate::app::App;
 use store::{WriterRow, writers};
 
-/// Lists the writers of all servers of this database that lost entries in the last days, or cannot write now.
+/// Lists the writers of all servers of this database that lost entries in the last few days or cannot write now.
 pub(super) async fn check_writers(app: &App) -> Vec<DoctorCheck> {
     let rows = async {
         let mut control = app.store().await?.control_read().await?;

@@ -1,4 +1,4 @@
-//! Compares a repository with an earlier import of it: which sections people changed in their files, and which ones are gone.
+//! Compares a repository with an earlier import of it: sections that people changed in their files, and sections that are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,49 +16,49 @@ use platform::safe_open::Folder;
 /// Largest git configuration that is read, in bytes.
 const GIT_CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// A section that is not as the catalog has it.
+/// A section that differs from its entry in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChangedSection {
-    /// Its file.
+    /// The path of its file.
     pub(super) path: String,
-    /// Its entry.
+    /// The id of its entry.
     pub(super) id: String,
-    /// True if people changed the entry, too, so that the catalog stays as it is.
+    /// `true` if people changed the entry, too, so that the catalog stays as it is.
     pub(super) edited: bool,
-    /// True if the entry now says what the section says.
+    /// `true` if the entry now says the same as the section.
     pub(super) updated: bool,
 }
 
-/// An entry whose section is not in its file any more.
+/// An entry whose section is no longer in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct VanishedSection {
-    /// The file.
+    /// The path of the file.
     pub(super) path: String,
-    /// The entry.
+    /// The id of the entry.
     pub(super) id: String,
 }
 
-/// The differences between a repository and what was imported of it.
+/// The differences between a repository and what was imported from it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Drifted {
     pub(super) changed: Vec<ChangedSection>,
     pub(super) vanished: Vec<VanishedSection>,
-    /// The entries that only their files changed, as they become.
+    /// The new versions of the entries that changed only in their files.
     pub(super) updates: Vec<Value>,
 }
 
-/// The files of a repository that show what is missing.
+/// The files of a repository, from which missing sections are deduced.
 pub(super) struct ReadPaths<'a> {
     /// Files whose sections were read.
     pub(super) read: BTreeSet<&'a str>,
-    /// Files that are there and were not read.
+    /// Files that exist and were not read.
     pub(super) unread: BTreeSet<&'a str>,
-    /// True if all files were found.
+    /// `true` if all files were found.
     pub(super) is_complete: bool,
 }
 
-/// Returns what identifies a repository: the address that it was cloned from, else its path.
+/// Returns the identity of a repository: the address from which it was cloned, or else its path.
 pub(super) fn identity(root: &Path) -> String {
     let config =
         Folder::open(root).ok().and_then(|folder| folder.read(".git/config", GIT_CONFIG_BYTES_MAX).ok());
@@ -77,7 +77,7 @@ pub(super) fn drifted(
         catalog.iter().map(|stored| (stored.instruction.id.as_str(), stored)).collect();
     let mut found = Drifted::default();
     let mut given = BTreeSet::new();
-    // Files with an entry that is as it was imported: they are those of the earlier import.
+    // Files with an entry that is as it was imported: they belong to the earlier import.
     let mut recognised = BTreeSet::new();
     for (path, entry) in entries {
         let Ok(checked) = Instruction::check(entry.clone(), &Rules::default()) else { continue };
@@ -106,7 +106,7 @@ pub(super) fn drifted(
         };
         let is_missing = match is_from_repository(entry, repository_key) {
             Some(is_own) => is_own && (paths.read.contains(path.as_str()) || paths.is_complete),
-            // An earlier program imported it; other repositories have files of this name, too.
+            // An earlier version of this program imported it; other repositories have files with this name, too.
             None => recognised.contains(path.as_str()),
         };
         if is_missing && !given.contains(&entry.id) && !paths.unread.contains(path.as_str()) {
@@ -116,7 +116,7 @@ pub(super) fn drifted(
     found
 }
 
-/// The lines about changed and vanished sections.
+/// Formats the lines about changed and vanished sections.
 pub(super) fn render(changed: &[ChangedSection], vanished: &[VanishedSection]) -> String {
     let mut text = String::new();
     let mut push = |mark: &str, path: &str, id: &str, what: &str| {

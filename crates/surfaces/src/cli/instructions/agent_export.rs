@@ -1,4 +1,4 @@
-//! `export-agents`: writes the catalog in the form that an agent reads.
+//! `export-agents`: writes the catalog in the formats that agents read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use gate::app::blocking;
 use instructions::agents::{AgentFormat, FORMATS, export, has_hidden_text, is_generated};
 use instructions::{Requirement, Stored};
 
-/// The argument that means several formats.
+/// The argument that selects several formats.
 const ALL: &str = "all";
-/// The format that says again what another one says to the same agent.
+/// The format that repeats for one agent what another format already contains.
 const NOT_IN_ALL: &str = "copilot-scoped";
-/// Entries that are named.
+/// The maximum number of entries that a message names.
 const LISTED_MAX: usize = 20;
-/// Most copies of a file that are kept.
+/// The maximum number of copies of a file.
 const COPIES_MAX: usize = 99;
 
 /// Arguments of `export-agents`.
@@ -52,21 +52,21 @@ fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(formats.chain([all]))
 }
 
-/// What happens to a file.
+/// The action for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Action {
-    /// There is none yet.
+    /// The file does not exist yet.
     Create,
-    /// A generated file gets another text.
+    /// A generated file gets a new text.
     Update,
-    /// A person's file is replaced.
+    /// A file that the user wrote is replaced.
     Replace,
-    /// It has this text already.
+    /// The file already has this text.
     Unchanged,
-    /// The catalog does not yield it any more.
+    /// The catalog no longer yields the file.
     Remove,
-    /// It stays as it is.
+    /// The file is left unchanged.
     Refused,
 }
 
@@ -75,15 +75,15 @@ enum Action {
 struct FileOutcome {
     path: String,
     action: Action,
-    /// Why it was refused.
+    /// The reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The copy of what a person wrote.
+    /// The copy of the user's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<String>,
     #[serde(skip)]
     text: String,
-    /// What it held.
+    /// The previous contents.
     #[serde(skip)]
     before: Vec<u8>,
 }
@@ -95,13 +95,13 @@ struct AgentExport {
     formats: Vec<&'static str>,
     dry_run: bool,
     files: Vec<FileOutcome>,
-    /// Ids of the entries whose invisible and control characters are written as `\u{…}`.
+    /// Ids of the entries that have invisible or control characters, which are written as `\u{…}`.
     escaped: Vec<String>,
-    /// Why files may be left that the catalog does not yield any more.
+    /// Reasons why there may be leftover files that the catalog no longer yields.
     incomplete: Vec<String>,
 }
 
-/// `export-agents`. Exits with 1 if a file was refused; the others are written.
+/// Entry point of `export-agents`. Exits with 1 if a file was refused; the others are written.
 pub(super) async fn export_agent_files(session: &Session, args: ExportAgentsArgs) -> CommandResult {
     let formats: Vec<&'static AgentFormat> = match args.format.as_str() {
         ALL => FORMATS.iter().filter(|format| format.name != NOT_IN_ALL).collect(),
@@ -120,7 +120,7 @@ pub(super) async fn export_agent_files(session: &Session, args: ExportAgentsArgs
     Ok(if is_refused { Exit::Failed } else { exit })
 }
 
-/// Plans and, unless it is a dry run, writes. Blocks.
+/// Plans and, unless it is a dry run, writes. Blocks the thread.
 fn export_formats(
     root: &Path,
     formats: &[&'static AgentFormat],
@@ -143,7 +143,7 @@ fn export_formats(
         );
     }
     let found = find_agent_files(root, settings)?;
-    // Many file systems do not tell case apart.
+    // Many file systems are not case-sensitive.
     let written: BTreeSet<String> = files.iter().map(|file| file.path.to_lowercase()).collect();
     let is_ours = |format: &AgentFormat| formats.iter().any(|ours| ours.name == format.name);
     let obsolete = found.files.into_iter().filter(|file| {
@@ -168,10 +168,10 @@ fn export_formats(
     Ok(AgentExport { formats, dry_run, files, escaped: escaped.collect(), incomplete: found.incomplete })
 }
 
-/// What is to be done so that the file `path` has this text.
+/// Determines the action that gives the file `path` this text.
 fn planned(folder: &WritableFolder, path: String, text: String, force: bool) -> FileOutcome {
     let refused = |reason: &str| (Action::Refused, Some(reason.to_owned()), Vec::new());
-    // An entry chooses the folder of its file by its globs, and nobody else's files are in that of git.
+    // The globs of an entry choose the folder of its file, and the folder of git holds only git's own files.
     let is_gits = path.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
     let (action, reason, before) = match folder.occupant(&path) {
         _ if is_gits => refused("it would be in the folder of git"),
@@ -190,7 +190,7 @@ fn planned(folder: &WritableFolder, path: String, text: String, force: bool) -> 
 }
 
 impl FileOutcome {
-    /// Writes or removes the file. A failure makes it a refused one.
+    /// Writes or removes the file. On failure, marks the file as refused.
     fn carry_out(&mut self, folder: &WritableFolder) {
         let outcome = match self.action {
             Action::Unchanged | Action::Refused => return,
@@ -318,7 +318,7 @@ mod tests {
         assert!(fs::read_to_string(&agents).unwrap().contains("Rule a"));
         assert_eq!(run(root.path(), "agents-md", &["a"], false, false), only(Action::Unchanged));
         assert_eq!(run(root.path(), "agents-md", &["a", "b"], false, false), only(Action::Update));
-        // Another text of a person does not take the place of the first copy.
+        // A second text of the user does not overwrite the first copy.
         fs::write(&agents, "Mine again.").unwrap();
         run(root.path(), "agents-md", &["a"], true, false);
         assert_eq!(fs::read_to_string(root.path().join("AGENTS.md.bak")).unwrap(), "Mine.");

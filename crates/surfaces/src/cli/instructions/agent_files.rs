@@ -10,23 +10,23 @@ use engine::indexing::{SkipReason, list_files};
 use instructions::agents::{AgentFormat, is_generated};
 use platform::safe_open::{EntryKind, Folder, ReadError};
 
-/// Deepest folder that is looked into.
+/// Maximum depth of the folders that are searched.
 const DEPTH_MAX: usize = 16;
-/// Largest file that is read, in bytes.
+/// Size limit of a file that is read, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A file that agents read.
 pub(super) struct AgentFile {
-    /// Its path below the root, with `/`.
+    /// Path relative to the root, with `/` as separator.
     pub(super) path: String,
-    /// Its format.
+    /// The format of the file.
     pub(super) format: &'static AgentFormat,
-    /// Its text.
+    /// The text of the file.
     pub(super) text: String,
 }
 
 impl AgentFile {
-    /// Whether an export wrote it.
+    /// Returns `true` if an export wrote the file.
     pub(super) fn is_generated(&self) -> bool {
         is_generated(&self.text)
     }
@@ -35,25 +35,25 @@ impl AgentFile {
 /// A file that agents read but this command does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct PassedOver {
-    /// Its path below the root.
+    /// Path relative to the root.
     pub(super) path: String,
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub(super) reason: String,
 }
 
 /// The files of a repository that agents read.
 #[derive(Default)]
 pub(super) struct AgentFiles {
-    /// Those that could be read, sorted by path.
+    /// Files that could be read, sorted by path.
     pub(super) files: Vec<AgentFile>,
-    /// The others.
+    /// Files that could not be read.
     pub(super) passed_over: Vec<PassedOver>,
-    /// Why files may be missing, as sentences.
+    /// Reasons why files may be missing, as sentences.
     pub(super) incomplete: Vec<String>,
 }
 
-/// Finds the files below `root`, a path without links. Ignored and vendored folders and other repositories inside are left out;
-/// links are not followed. Blocks.
+/// Finds the files below `root`, a path without links. Ignored and vendored folders and nested repositories are skipped; links
+/// are not followed. Blocks the thread.
 ///
 /// # Errors
 /// `NOT_FOUND` or `FORBIDDEN` if the root cannot be read.
@@ -101,10 +101,10 @@ fn read(folder: &Folder, path: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// Repositories inside the root, such as submodules: their rules are theirs.
+/// Repositories inside the root, such as submodules: their rules are their own.
 struct OtherRepositories<'a> {
     root: &'a Folder,
-    /// Whether a folder is in another repository.
+    /// Folders that are already known to be in another repository, or not to be.
     known: HashMap<String, bool>,
 }
 
@@ -129,7 +129,7 @@ impl OtherRepositories<'_> {
         false
     }
 
-    /// Whether this folder has a `.git`, which is a file in a submodule.
+    /// Returns `true` if this folder has a `.git`, which is a file in a submodule.
     fn is_root(&self, path: &str) -> bool {
         let mut opened = path.split('/').map(str::to_owned);
         let first = opened.next().unwrap_or_default();

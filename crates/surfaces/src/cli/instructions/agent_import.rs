@@ -1,4 +1,4 @@
-//! `import-agents`: brings what a repository has for agents into the catalog.
+//! `import-agents`: imports the rules for agents in a repository into the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -53,11 +53,11 @@ struct AgentImport {
     files: Vec<ReadFile>,
     /// Files that are not imported.
     passed_over: Vec<PassedOver>,
-    /// Files that are broken.
+    /// Files that cannot be parsed.
     broken: Vec<PassedOver>,
-    /// What a person should know of the files that are imported.
+    /// Remarks about files that are imported.
     notes: Vec<FileNote>,
-    /// Why files may be missing.
+    /// Reasons why files may be missing.
     incomplete: Vec<String>,
     /// Sections of an earlier import that people changed in their files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,39 +65,39 @@ struct AgentImport {
     /// Entries of an earlier import whose sections are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     vanished: Vec<VanishedSection>,
-    /// What the import did; absent for a dry run.
+    /// The result of the import; absent for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Imported>,
-    /// The result of taking over changed sections.
+    /// The result of applying changed sections to the catalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<Imported>,
     /// The entries, each with its file.
     #[serde(skip)]
     entries: Vec<(String, Value)>,
-    /// The name under which entries know the repository.
+    /// The name by which entries refer to the repository.
     #[serde(skip)]
     repository_key: String,
 }
 
-/// A file and the entries that it became.
+/// A file and the entries that were made from it.
 #[derive(Serialize)]
 struct ReadFile {
     path: String,
     format: &'static str,
     /// Ids of its entries.
     entries: Vec<String>,
-    /// Sections that repeat one of another file.
+    /// The number of sections that repeat one of another file.
     repeated: usize,
 }
 
-/// Something noticeable about a file.
+/// A remark about a file.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct FileNote {
     path: String,
     note: String,
 }
 
-/// `import-agents`. Exits with 1 if a file or an entry was refused.
+/// Entry point of `import-agents`. Exits with 1 if a file or an entry was refused.
 pub(super) async fn import_agent_files(session: &Session, args: ImportAgentsArgs) -> CommandResult {
     let (settings, folder) = (session.app.config.indexing.clone(), args.folder);
     let mut read = blocking(move || read_repository(&folder, &settings)).await?;
@@ -130,7 +130,7 @@ pub(super) async fn import_agent_files(session: &Session, args: ImportAgentsArgs
     Ok(if read.broken.is_empty() && !is_refused { Exit::Ok } else { Exit::Failed })
 }
 
-/// The entries of the catalog; none if there is no project yet.
+/// Returns the entries of the catalog; empty if there is no project yet.
 async fn known_entries(session: &Session, project: &ProjectArg) -> Result<Vec<Stored>, CommandError> {
     match read_catalog(session, project).await {
         Ok(catalog) => Ok(catalog.entries),
@@ -139,7 +139,7 @@ async fn known_entries(session: &Session, project: &ProjectArg) -> Result<Vec<St
     }
 }
 
-/// Reads all files of a repository. Blocks.
+/// Reads all files of a repository. Blocks the thread.
 fn read_repository(folder: &Path, settings: &config::Indexing) -> Result<AgentImport, Fault> {
     let root = canonical_folder(folder)?;
     let AgentFiles { files, passed_over, incomplete } = find_agent_files(&root, settings)?;
@@ -153,7 +153,7 @@ fn read_repository(folder: &Path, settings: &config::Indexing) -> Result<AgentIm
 }
 
 impl AgentImport {
-    /// Says what became of the entries of an earlier import. Returns those that only their files changed, as they become.
+    /// Compares the files with the entries of an earlier import. Returns the new versions of entries that changed only in their files.
     fn compare(&mut self, catalog: &[Stored]) -> Vec<Value> {
         let paths = ReadPaths {
             read: self.files.iter().map(|file| file.path.as_str()).collect(),
@@ -166,7 +166,7 @@ impl AgentImport {
         updates
     }
 
-    /// Notes which changed sections the catalog has now.
+    /// Marks the changed sections that the catalog now contains.
     fn set_updated(&mut self, is_updated: impl Fn(&ChangedSection) -> bool) {
         for section in &mut self.changed {
             section.updated = is_updated(section);
@@ -194,7 +194,7 @@ impl AgentImport {
             entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect();
         let repeated = count - entries.len();
         let with_source = |mut entry: Value| {
-            // Entries that are refused say why when they are imported.
+            // Refused entries report the reason when they are imported.
             if let Ok(checked) = Instruction::check(entry.clone(), &Rules::default()) {
                 add_source(&mut entry, &checked.instruction, &self.repository_key);
             }
@@ -205,17 +205,17 @@ impl AgentImport {
     }
 }
 
-/// The entries of the files before.
+/// The entries of the files read so far.
 #[derive(Default)]
 struct KnownEntries {
     ids: BTreeSet<String>,
-    /// The files that hold a rule.
+    /// The file that holds each rule.
     rules: BTreeMap<String, String>,
 }
 
 impl KnownEntries {
-    /// The entry with an id of its own; `None` if another file has the same rule: repositories often hold a text once for each
-    /// agent.
+    /// Returns the entry with an id of its own; `None` if another file has the same rule, because repositories often hold a text
+    /// once for each agent.
     fn new_entry(&mut self, path: &str, mut entry: Value) -> Option<Value> {
         let rule = rule_key(&entry);
         if self.rules.get(&rule).is_some_and(|file| file != path) {
@@ -235,7 +235,7 @@ impl KnownEntries {
     }
 }
 
-/// The secrets in an entry, each as a sentence that does not repeat it. The entry is imported all the same.
+/// Lists the secrets in an entry, each as a sentence that does not repeat it. The entry is imported all the same.
 fn secrets_in(entry: &Value) -> Vec<String> {
     let id = entry["id"].as_str().unwrap_or_default();
     let issues = review(&Criteria::default(), entry["body"].as_str().unwrap_or_default()).issues;
@@ -246,7 +246,7 @@ fn secrets_in(entry: &Value) -> Vec<String> {
     issues.into_iter().filter(|issue| issue.category == SECRETS).map(told).collect()
 }
 
-/// What makes two entries the same rule: all but the id and where they come from.
+/// Returns the key by which two entries are the same rule: everything but the id and their origin.
 fn rule_key(entry: &Value) -> String {
     let categories = entry["categories"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let categories: BTreeSet<&str> = categories.filter(|category| !is_origin(category)).collect();
@@ -309,13 +309,13 @@ mod tests {
         let first = known.new_entry("AGENTS.md", entry("agents-a", "x", &["from:agents-md"]));
         assert_eq!(first.unwrap()["id"], "agents-a");
         assert!(known.new_entry("CLAUDE.md", entry("claude-a", "x", &["from:claude-md"])).is_none());
-        // For other files, it is another rule.
+        // With a different scope, it is another rule.
         assert!(known.new_entry("CLAUDE.md", entry("claude-a", "x", &["scope:web/**"])).is_some());
         assert!(known.new_entry("AGENTS.md", entry("agents-b", "x", &["from:agents-md"])).is_some());
     }
 
     #[test]
-    fn a_secret_is_told_and_not_repeated() {
+    fn a_secret_is_reported_and_not_repeated() {
         let key = format!("AKIA{}", "IOSFODNN7EXAMPLE");
         let mut read = AgentImport::default();
         let format = AgentFormat::by_name("agents-md").unwrap();

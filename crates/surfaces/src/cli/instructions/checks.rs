@@ -1,4 +1,4 @@
-//! `review`, `verify`, `gates`, `hot`: what is checked of prompts and of the catalog. Their exit codes are made for scripts.
+//! `review`, `verify`, `gates`, `hot`: check prompts and the catalog. Their exit codes are designed for scripts.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::cli::session::{CommandError, CommandResult, Exit, Session};
 use contract::{ErrorCode, Fault, escaped_line};
 use gate::tools::Progress;
 
-/// Largest text that is read for a review. The tool refuses much shorter ones, and says how long they are.
+/// Size limit of a text that is read for a review. The tool refuses much shorter ones with an error that gives their length.
 const REVIEWED_BYTES_MAX: u64 = 16 << 20;
 /// Severities that make `review` fail.
 const FAILING: [&str; 2] = ["critical", "high"];
@@ -96,7 +96,7 @@ struct ReviewInput<'a> {
     project: &'a ProjectArg,
 }
 
-/// `review`.
+/// Entry point of `review`.
 pub(super) async fn review_prompt(session: &Session, args: &ReviewArgs) -> CommandResult {
     let prompt = read_prompt(&args.file).map_err(CommandError::not_run)?;
     let input = ReviewInput { prompt, project: &args.project };
@@ -175,7 +175,7 @@ struct Verified {
     duplicates: Vec<SimilarPair>,
 }
 
-/// A hash that is not what is stored; without an id, that of the catalog.
+/// A hash that differs from the stored one; without an id, that of the catalog.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Mismatch {
@@ -203,8 +203,8 @@ struct SimilarPair {
     by: String,
 }
 
-/// `verify`. What is stale or said twice is for a person to judge, and counts as a failure only if `--fail-on` says so; that it
-/// could not be checked always does.
+/// Entry point of `verify`. Stale or duplicate entries are for the user to judge, and count as a failure only with `--fail-on`; a
+/// check that could not be made always does.
 pub(super) async fn verify_entries(session: &Session, args: &VerifyArgs) -> CommandResult {
     let input = VerifyInput {
         stale: args.stale || args.fails_on(Check::Stale),
@@ -289,7 +289,7 @@ struct GateSummary {
     total: usize,
 }
 
-/// `gates`.
+/// Entry point of `gates`.
 pub(super) async fn evaluate_gates(session: &Session, args: &GatesArgs) -> CommandResult {
     let called = session.call("gates_evaluate", &args.project, Progress::default()).await;
     // A report that cannot be read must not pass.
@@ -345,7 +345,7 @@ struct HotEntry {
     last_used_at: String,
 }
 
-/// `hot`.
+/// Entry point of `hot`.
 pub(super) async fn list_hot_entries(session: &Session, args: &HotArgs) -> CommandResult {
     let called = session.call("usage_hotset", args, Progress::default()).await;
     Ok(session.output.answer(&called, render_hot_entries))

@@ -1,4 +1,4 @@
-//! What an earlier export wrote to a folder: only its files, as it left them, are replaced and removed.
+//! The files that an earlier export wrote to a folder: only those that are unchanged since are replaced and removed.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,46 @@ use instructions::files::{
 use instructions::gates::Gates;
 use instructions::review::Criteria;
 
-/// A file of this name, in whatever case, is the folder's own description and not an entry.
+/// A file with this name, in any case, is the folder's own description and not an entry.
 pub(super) const README: &str = "readme.md";
 
 /// The files that the last export of a folder wrote.
 #[derive(Debug, Default)]
 pub(super) struct EarlierExport {
-    /// The hash of each, by name; empty if it is not known.
+    /// The hash of each file, by name; empty if it is unknown.
     files: BTreeMap<String, String>,
 }
 
 impl EarlierExport {
-    /// Reads what `catalog.json` says. Without one, no export wrote anything.
+    /// Reads the list in `catalog.json`. Without that file, no export has written anything.
     ///
     /// # Errors
-    /// Why `catalog.json` is not the file of an export, as one sentence.
+    /// The reason why `catalog.json` is not the file of an export, as one sentence.
     pub(super) fn read(folder: &WritableFolder) -> Result<Self, String> {
         let Some(mut file) = read_catalog_file(folder.folder())? else { return Ok(Self::default()) };
         let files = file.files.take().unwrap_or_else(|| files_of_ids(folder, &file));
         Ok(Self { files })
     }
 
-    /// Whether the file is as the export left it. `catalog.json` may be of anybody and name any file, so the file must also hold
-    /// what its name says.
+    /// Checks whether the file is as the export left it. Anyone may have written `catalog.json`, and it may name any file, so the
+    /// file must also hold what its name implies.
     pub(super) fn wrote(&self, name: &str, text: &str) -> bool {
         let recorded = self.files.get(name);
         recorded.is_some_and(|hash| hash.eq_ignore_ascii_case(&file_hash(text))) && is_of_catalog(name, text)
     }
 
-    /// Whether the export wrote a file with this name, whatever it contains now.
+    /// Returns `true` if the export wrote a file with this name, whatever it contains now.
     pub(super) fn lists(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
 
-    /// The names of the files.
+    /// Returns the names of the files.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 }
 
-/// Whether a file holds what its name says: an entry, gates or criteria.
+/// Checks whether a file holds what its name implies: an entry, gates or criteria.
 pub(super) fn is_of_catalog(name: &str, text: &str) -> bool {
     match name {
         GATES_FILE => Gates::parse(text).is_ok(),
@@ -59,8 +59,8 @@ pub(super) fn is_of_catalog(name: &str, text: &str) -> bool {
     }
 }
 
-/// The files of an export of an earlier version, which recorded ids and the hash of all entries together. If somebody has
-/// changed an entry since, the hash of no file is known.
+/// Returns the files of an export by an earlier version, which recorded ids and the hash of all entries together. If an entry has
+/// been changed since, the hash of no file is known.
 fn files_of_ids(folder: &WritableFolder, file: &CatalogFile) -> BTreeMap<String, String> {
     let (mut files, mut hashes) = (BTreeMap::new(), CatalogHashes::new());
     let names = file
@@ -75,7 +75,7 @@ fn files_of_ids(folder: &WritableFolder, file: &CatalogFile) -> BTreeMap<String,
         files.insert(name, file_hash(&text));
         hashes.insert(entry.id, own);
     }
-    // An entry in both forms is one too many.
+    // The same entry in both formats is one too many.
     if !file.fits(&hashes) || files.len() != hashes.len() {
         files.values_mut().for_each(String::clear);
     }

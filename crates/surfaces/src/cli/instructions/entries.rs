@@ -1,4 +1,4 @@
-//! `list`, `get`, `search`, `apply`: shows entries.
+//! `list`, `get`, `search`, `apply`: show entries.
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ use contract::{ErrorCode, Fault, escaped, escaped_line};
 use gate::tools::Progress;
 use gate::tools::browse::{PROMPTS, RenderedPrompt};
 
-/// Name of the operation that chooses what holds for a task.
+/// Name of the operation that selects the entries for a task.
 const APPLY: &str = "apply_instructions";
-/// Longest id that widens the column of ids.
+/// Longest id that widens the id column.
 const ID_WIDTH_MAX: usize = 40;
 
 /// Arguments of `list`, and of the tool.
@@ -69,7 +69,7 @@ pub(super) struct ApplyArgs {
     project: ProjectArg,
 }
 
-/// The operation takes several paths as one text, with spaces or commas between them.
+/// Checks that the path is a single one: the operation takes several paths as one text, separated by spaces or commas.
 fn single_path(text: &str) -> Result<String, String> {
     match text.contains([' ', ',', '\n']) {
         true => Err("paths with spaces or commas cannot be named here".to_owned()),
@@ -77,7 +77,7 @@ fn single_path(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is printed of a list.
+/// The part of a list that is printed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct EntryList {
@@ -105,7 +105,7 @@ struct ListPage<'a> {
     cursor: Option<String>,
 }
 
-/// `list`. An answer of the tool is bounded, so there may be several pages; with `--json` each is a line.
+/// Entry point of `list`. An answer of the tool is bounded, so there may be several pages; with `--json` each is one line.
 pub(super) async fn list_entries(session: &Session, args: &ListArgs) -> CommandResult {
     let json = session.output.json;
     let mut shown = EntryList::default();
@@ -133,7 +133,7 @@ pub(super) async fn list_entries(session: &Session, args: &ListArgs) -> CommandR
     Ok(Exit::Ok)
 }
 
-/// `search`.
+/// Entry point of `search`.
 pub(super) async fn search_entries(session: &Session, args: &SearchArgs) -> CommandResult {
     let called = session.call("instructions_search", args, Progress::default()).await;
     let render = |result: &Value| render_list(&EntryList::deserialize(result).unwrap_or_default());
@@ -156,7 +156,7 @@ fn render_list(list: &EntryList) -> String {
     lines + &styled(DIM, &total) + "\n"
 }
 
-/// `get`. A missing entry is an answer of the tool, but a failure of the command.
+/// Entry point of `get`. A missing entry is a valid answer of the tool, but a failure of the command.
 pub(super) async fn show_entry(session: &Session, args: &GetArgs) -> CommandResult {
     let called = session.call("instructions_get", args, Progress::default()).await;
     let is_missing = called.envelope.result.as_ref().is_some_and(|result| result["notFound"] == true);
@@ -167,7 +167,7 @@ pub(super) async fn show_entry(session: &Session, args: &GetArgs) -> CommandResu
     Ok(if exit == Exit::Ok && is_missing { Exit::Failed } else { exit })
 }
 
-/// What is printed of an entry.
+/// The part of an entry that is printed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct FullEntry {
@@ -210,7 +210,7 @@ fn render_entry(entry: &FullEntry) -> String {
     text
 }
 
-/// Arguments of the operation: all of them are texts.
+/// Arguments of the operation; they are all texts.
 #[derive(Serialize)]
 struct ApplyInput<'a> {
     task: &'a str,
@@ -222,7 +222,7 @@ struct ApplyInput<'a> {
     project: Option<&'a str>,
 }
 
-/// `apply`.
+/// Entry point of `apply`.
 pub(super) async fn apply_entries(session: &Session, args: &ApplyArgs) -> CommandResult {
     let operation = PROMPTS.iter().find(|prompt| prompt.name == APPLY).ok_or_else(|| {
         Fault::new(ErrorCode::CapabilityMissing, "This program cannot choose instructions for a task.")

@@ -1,4 +1,4 @@
-//! A folder of entries as people or an export left it.
+//! A folder of entries, as the user or an export left it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use instructions::files::{CATALOG_FILE, CATALOG_FILE_BYTES_MAX, CatalogFile};
 use instructions::{Instruction, Rules};
 use platform::safe_open::{Folder, ReadError};
 
-/// What a folder contains.
+/// The contents of a folder.
 pub(super) struct EntryFolder {
-    /// Its entries and documents.
+    /// The entries and documents.
     pub(super) content: FolderContent,
-    /// The hashes of its entries.
+    /// The hashes of the entries.
     pub(super) hashes: CatalogHashes,
-    /// Entries that break a rule or repeat an id.
+    /// Entries that violate a rule or repeat an id.
     pub(super) errors: Vec<RefusedEntry>,
-    /// What is noticeable about `catalog.json`, as a sentence.
+    /// A remark about `catalog.json`, as a sentence.
     pub(super) note: Option<String>,
 }
 
-/// Reads a folder and checks its entries. Blocks.
+/// Reads a folder and checks its entries. Blocks the thread.
 ///
 /// # Errors
 /// `INVALID_INPUT` if the folder or one of its files cannot be read.
@@ -45,10 +45,10 @@ pub(super) fn read_entry_folder(path: &Path, rules: &Rules) -> Result<EntryFolde
     Ok(EntryFolder { content, hashes, errors, note })
 }
 
-/// The path of an existing folder without links.
+/// Returns the path of an existing folder with links resolved.
 ///
 /// # Errors
-/// `INVALID_INPUT` if there is none.
+/// `INVALID_INPUT` if the folder does not exist.
 pub(super) fn canonical_folder(path: &Path) -> Result<PathBuf, Fault> {
     path.canonicalize().map_err(|error| unreadable(path, &error))
 }
@@ -58,10 +58,10 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }
 
-/// The `catalog.json` of a folder, if there is one.
+/// Reads the `catalog.json` of a folder, if there is one.
 ///
 /// # Errors
-/// Why it is not the file of an export, as one sentence.
+/// The reason why it is not the file of an export, as one sentence.
 pub(super) fn read_catalog_file(folder: &Folder) -> Result<Option<CatalogFile>, String> {
     let bytes = match folder.read(CATALOG_FILE, CATALOG_FILE_BYTES_MAX as u64) {
         Ok(bytes) => bytes,
@@ -75,7 +75,7 @@ pub(super) fn read_catalog_file(folder: &Folder) -> Result<Option<CatalogFile>, 
     CatalogFile::parse(&text).map(Some)
 }
 
-/// The hashes of the entries of a folder, and what is wrong with the others.
+/// Returns the hashes of the valid entries of a folder, and the errors of the others.
 fn check(content: &FolderContent, rules: &Rules) -> (CatalogHashes, Vec<RefusedEntry>) {
     let (mut hashes, mut errors) = (CatalogHashes::new(), Vec::new());
     for entry in &content.entries {

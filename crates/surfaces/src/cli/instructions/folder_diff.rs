@@ -1,4 +1,4 @@
-//! `diff`: how a folder differs from the catalog, and what an import would do about it.
+//! `diff`: compares a folder with the catalog, and shows what an import would change.
 
 use std::path::PathBuf;
 
@@ -29,30 +29,30 @@ pub(super) struct DiffArgs {
     project: ProjectArg,
 }
 
-/// What differs between a folder and the catalog.
+/// The differences between a folder and the catalog.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FolderDiff {
     up_to_date: bool,
     /// Hash of the catalog.
     hash: String,
-    /// Hash that it would have with the entries of the folder.
+    /// Hash that the catalog would have with the entries of the folder.
     folder_hash: String,
     /// Entries that only the folder has.
     added: Vec<String>,
     /// Entries that differ.
     changed: Vec<String>,
-    /// Entries that only the catalog has; an import leaves them unless it prunes.
+    /// Entries that only the catalog has; an import keeps them unless it prunes.
     removed: Vec<String>,
     /// Documents that an import would set.
     documents: Vec<&'static str>,
-    /// Documents that only the catalog has; every import leaves them.
+    /// Documents that only the catalog has; every import keeps them.
     kept_documents: Vec<&'static str>,
     /// Entries of the folder that an import would refuse.
     errors: Vec<RefusedEntry>,
 }
 
-/// `diff`.
+/// Entry point of `diff`.
 pub(super) async fn compare_folder(session: &Session, args: &DiffArgs) -> CommandResult {
     let (rules, path) = (rules(&session.app), args.folder.clone());
     let folder = blocking(move || read_entry_folder(&path, &rules)).await?;
@@ -67,7 +67,7 @@ pub(super) async fn compare_folder(session: &Session, args: &DiffArgs) -> Comman
 fn compare(folder: EntryFolder, catalog: &CatalogSnapshot) -> FolderDiff {
     let EntryFolder { content, hashes, errors, .. } = folder;
     let known = catalog.hashes();
-    // An entry that is refused is in the folder all the same: it is told as an error, not as removed.
+    // A refused entry is in the folder all the same: it is listed as an error, not as removed.
     let is_refused = |id: &String| errors.iter().any(|refused| refused.id == *id);
     let added = hashes.keys().filter(|id| !known.contains_key(*id));
     let differs = |id: &&String| known.get(*id).is_some_and(|own| *own != hashes[*id]);

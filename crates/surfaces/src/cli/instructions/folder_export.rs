@@ -1,4 +1,4 @@
-//! `export`: writes the catalog to a folder, one file an entry, so that git shows who changed which entry.
+//! `export`: writes the catalog to a folder, with one file per entry, so that git shows who changed which entry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,9 +22,9 @@ use instructions::files::{
     CATALOG_FILE, CRITERIA_FILE, CatalogFile, EntryForm, GATES_FILE, entry_file_in, entry_of_file, file_hash,
 };
 
-/// Files in the way that a fault lists.
+/// The number of conflicting files that a fault lists.
 const LISTED_MAX: usize = 20;
-/// Files that were kept and are printed.
+/// The number of kept files that are printed.
 const PRINTED_MAX: usize = 20;
 
 /// Arguments of `export`.
@@ -56,15 +56,15 @@ struct ExportResult {
     folder: PathBuf,
     /// Hash of the catalog.
     hash: String,
-    /// Entries of the catalog.
+    /// Number of entries in the catalog.
     count: usize,
     /// Files that were written.
     written: Vec<String>,
-    /// Files that had the right text already.
+    /// The number of files that already had the right text.
     unchanged: usize,
-    /// Files that an earlier export wrote and that are gone from the catalog.
+    /// Files that an earlier export wrote and whose entries are no longer in the catalog.
     removed: Vec<String>,
-    /// Those of them that stay, because somebody has changed them since.
+    /// Files that would be removed, but were edited since and are kept.
     kept: Vec<String>,
 }
 
@@ -74,14 +74,14 @@ struct ExportedFile<'a> {
     content: Content<'a>,
 }
 
-/// What a file says of the catalog.
+/// The content of a file.
 enum Content<'a> {
     Entry(&'a Instruction),
     Document(&'a Value),
     Catalog,
 }
 
-/// `export`.
+/// Entry point of `export`.
 pub(super) async fn export_folder(session: &Session, args: &ExportArgs) -> CommandResult {
     let catalog = read_catalog(session, &args.project).await?;
     let (folder, format) = (args.folder.clone(), args.format);
@@ -101,7 +101,7 @@ fn render(done: &ExportResult) -> String {
     );
     for name in done.kept.iter().take(PRINTED_MAX) {
         text.push_str(&format!(
-            "{} {}: kept, because somebody has changed it since it was written; the catalog has it no more\n",
+            "{} {}: kept, because it was edited after it was exported; it is no longer in the catalog\n",
             styled(NOTE, "!"),
             escaped_line(name)
         ));
@@ -112,11 +112,11 @@ fn render(done: &ExportResult) -> String {
     text + &format!("  {}\n", styled(DIM, &format!("hash {}", done.hash)))
 }
 
-/// Writes the files that differ, and removes those of entries that are gone. Blocks.
+/// Writes the files that differ, and removes those of entries that are gone. Blocks the thread.
 ///
 /// # Errors
-/// `INVALID_INPUT` if the folder cannot be used; `ILLEGAL_STATE` if there are other people's files, or people's changes of our
-/// files, in the way, and nothing is written then.
+/// `INVALID_INPUT` if the folder cannot be used; `ILLEGAL_STATE` if files of the user, or edited files of an earlier export, are
+/// in the way, in which case nothing is written.
 fn write_catalog(path: &Path, format: FileFormat, catalog: &CatalogSnapshot) -> Result<ExportResult, Fault> {
     let failed = |what: &str, error: std::io::Error| {
         Fault::new(ErrorCode::InvalidInput, format!("{what} cannot be written: {error}."))
@@ -137,7 +137,7 @@ fn write_catalog(path: &Path, format: FileFormat, catalog: &CatalogSnapshot) -> 
     let due = due(&folder, &files, &earlier, &path)?;
     let unchanged = files.len() - due.len();
     let mut written = Vec::new();
-    // The list of what was written comes last: until then, the one before still names the files that are to be removed.
+    // The list of written files comes last: until then, the previous list still names the files that are to be removed.
     let is_last = |name: &str| name == CATALOG_FILE;
     for name in due.iter().filter(|name| !is_last(name)) {
         folder
@@ -157,12 +157,13 @@ fn write_catalog(path: &Path, format: FileFormat, catalog: &CatalogSnapshot) -> 
     Ok(ExportResult { folder: path, hash, count, written, unchanged, removed, kept })
 }
 
-/// All files of an export, by name.
+/// Returns all files of an export, by name.
 fn files(format: FileFormat, catalog: &CatalogSnapshot) -> BTreeMap<String, ExportedFile<'_>> {
     let mut files = BTreeMap::new();
     for stored in &catalog.entries {
         let form = if format == FileFormat::Json { EntryForm::Json } else { EntryForm::Markdown };
         let (mut name, mut text) = entry_file_in(form, stored);
+        // That name belongs to the description of the folder.
         if name == README {
             (name, text) = entry_file_in(EntryForm::Json, stored);
         }
@@ -188,22 +189,22 @@ fn files(format: FileFormat, catalog: &CatalogSnapshot) -> BTreeMap<String, Expo
 }
 
 impl Content<'_> {
-    /// Whether a file says the same in another form: whoever wrote it loses nothing when it is replaced.
+    /// Checks whether the catalog holds what the file says, in any form: then replacing the file loses nothing.
     fn is_in(&self, name: &str, text: &str) -> bool {
         match self {
             Self::Entry(instruction) => entry_of_file(name, text).is_some_and(|entry| entry == **instruction),
             Self::Document(document) => parse_unique(text.as_bytes()).is_ok_and(|value| value == **document),
-            // It was read as the list of an earlier export.
+            // It has already been read as the list of an earlier export.
             Self::Catalog => true,
         }
     }
 }
 
-/// The names of the files that have to be written.
+/// Returns the names of the files that have to be written.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if something is in the way that would be lost: a file that no export wrote, or that somebody has changed
-/// since and not imported.
+/// `ILLEGAL_STATE` if something in the way would be lost: a file that no export wrote, or one that was edited since and not
+/// imported.
 fn due<'a>(
     folder: &WritableFolder,
     files: &'a BTreeMap<String, ExportedFile>,
@@ -230,9 +231,7 @@ fn due<'a>(
                 due.push(name.as_str())
             }
             Ok(text) if earlier.lists(name) || is_of_catalog(name, text) => {
-                in_the_way.push(format!(
-                    "{name}: somebody wrote or changed it, and the catalog does not have that"
-                ));
+                in_the_way.push(format!("{name}: it has changes that are not in the catalog"));
             }
             _ => {
                 in_the_way.push(format!("{name}: it is not a file of a catalog"));
@@ -263,8 +262,8 @@ fn in_the_way_fault(mut in_the_way: Vec<String>, can_be_imported: bool, path: &P
         .with_hint(hint)
 }
 
-/// Removes the files that an earlier export wrote and this one did not. Returns their names, and those of the files that stay
-/// because somebody has changed them.
+/// Removes the files that an earlier export wrote and this one did not. Returns their names, and those of the files that are kept
+/// because they were edited.
 fn remove_obsolete(
     folder: &WritableFolder,
     files: &BTreeMap<String, ExportedFile>,
@@ -327,7 +326,7 @@ mod tests {
         let first = export(FileFormat::Md, &["a", "b", "gates", "readme"]);
         assert_eq!(first.written, ["a.md", "b.md", "gates.json", "gates.md", "readme.json", "catalog.json"]);
         assert_eq!(export(FileFormat::Md, &["a", "b", "gates", "readme"]).written, [] as [&str; 0]);
-        // The file of `b` becomes a link: not what the export wrote.
+        // The file of `b` becomes a link, which the export did not write.
         fs::remove_file(root.path().join("b.md")).unwrap();
         std::os::unix::fs::symlink("a.md", root.path().join("b.md")).unwrap();
         let second = export(FileFormat::Json, &["a", "gates"]);
@@ -397,27 +396,27 @@ mod tests {
         write_catalog(root.path(), FileFormat::Md, &ours).unwrap();
         let path = root.path().join("a.md");
         let exported = fs::read_to_string(&path).unwrap();
-        // Line ends and comments are no changes of the entry.
+        // Different line endings and comments are not changes of the entry.
         for harmless in [exported.replace('\n', "\r\n"), exported.replace("---\nid", "---\n# c\nid")] {
             fs::write(&path, harmless).unwrap();
             assert_eq!(write_catalog(root.path(), FileFormat::Md, &ours).unwrap().written, ["a.md"]);
         }
-        // With another title, and with another body beside its old hash, which no import takes.
+        // With another title, and with another body beside its old hash, which an import does not accept.
         let edited = exported.replace("title: a", "title: Better");
         for edited in [&exported.replace("Body", "Better body"), &edited] {
             fs::write(&path, edited).unwrap();
             for catalog in [&ours, &changed(&ours, "Of the catalog.")] {
                 let (message, hint) = refused(root.path(), catalog);
-                assert!(message.contains("a.md: somebody wrote or changed it"), "{message}");
+                assert!(message.contains("a.md: it has changes that"), "{message}");
                 assert!(hint.contains("instructions import") && hint.contains("--overwrite"), "{hint}");
                 assert_eq!(fs::read_to_string(&path).unwrap(), *edited);
             }
         }
         let gone = write_catalog(root.path(), FileFormat::Md, &catalog(&[])).unwrap();
         assert_eq!((gone.removed.len(), &gone.kept[..]), (0, &["a.md".to_owned()][..]));
-        assert!(render(&gone).contains("a.md: kept, because somebody has changed it"), "{}", render(&gone));
+        assert!(render(&gone).contains("a.md: kept, because it was edited"), "{}", render(&gone));
         assert_eq!(fs::read_to_string(&path).unwrap(), edited);
-        // As it was exported, it follows the catalog; gates as well.
+        // An exported file that was not edited follows the catalog; gates as well.
         fs::remove_file(&path).unwrap();
         write_catalog(root.path(), FileFormat::Md, &ours).unwrap();
         let mut changed = changed(&ours, "Of the catalog.");
@@ -439,19 +438,19 @@ mod tests {
         };
         fs::write(&path, text(1)).unwrap();
         let mut ours = catalog(&["a"]);
-        assert!(refused(root.path(), &ours).0.contains("gates.json: somebody wrote"));
-        // Those of the catalog, in another form.
+        assert!(refused(root.path(), &ours).0.contains("gates.json: it has changes"));
+        // Gates that equal those of the catalog, in another form.
         ours.gates = serde_json::from_str(&text(1)).unwrap();
         write_catalog(root.path(), FileFormat::Md, &ours).unwrap();
         fs::write(&path, text(2)).unwrap();
-        assert!(refused(root.path(), &ours).0.contains("gates.json: somebody wrote"));
+        assert!(refused(root.path(), &ours).0.contains("gates.json: it has changes"));
         ours.gates = None;
         assert_eq!(write_catalog(root.path(), FileFormat::Md, &ours).unwrap().kept, ["gates.json"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), text(2));
     }
 
     #[test]
-    fn an_export_of_an_earlier_version_is_known_while_nobody_changed_it() {
+    fn an_unedited_export_of_an_earlier_version_is_recognised() {
         let (ours, later) = (catalog(&["a", "b"]), catalog(&["a"]));
         let hashes = instructions::diff::catalog_hashes(&ours.hashes());
         let hex = |hash: &[u8; 32]| platform::sha256::to_hex(hash);

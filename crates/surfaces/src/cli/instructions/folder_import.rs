@@ -1,4 +1,4 @@
-//! `import`: brings a folder of entries into the catalog.
+//! `import`: imports a folder of entries into the catalog.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(super) struct ImportArgs {
     project: ProjectArg,
 }
 
-/// `import`.
+/// Entry point of `import`.
 pub(super) async fn import_folder(session: &Session, args: ImportArgs) -> CommandResult {
     let ImportArgs { folder, overwrite, prune, if_hash, project } = args;
     let (rules, path) = (rules(&session.app), folder.clone());

@@ -1,4 +1,4 @@
-//! Imports any number of entries: in calls of bounded size, and then indexes them, so that search finds them at once.
+//! Imports any number of entries in calls of bounded size, and then indexes them, so that search finds them at once.
 
 use std::collections::BTreeSet;
 
@@ -19,19 +19,19 @@ use gate::tools::Progress;
 use instructions::import::{ImportMode, Prune, plan};
 use store::Project;
 
-/// Most entries and ids of one call.
+/// The maximum number of entries or ids in one call.
 pub(super) const CALL_ENTRIES_MAX: usize = 1000;
-/// Refused entries that are printed.
+/// The number of refused entries that are printed.
 const PRINTED_MAX: usize = 20;
 
-/// What is imported.
+/// The entries and options of an import.
 #[derive(Debug, Default)]
 pub(super) struct Import {
     /// The entries, unchecked.
     pub(super) entries: Vec<Value>,
-    /// Whether existing entries are replaced.
+    /// `true` to replace existing entries.
     pub(super) overwrite: bool,
-    /// Whether other entries are removed; only with `overwrite`.
+    /// `true` to remove all other entries; only with `overwrite`.
     pub(super) prune: bool,
     /// The hash that the catalog must have.
     pub(super) if_hash: Option<String>,
@@ -45,25 +45,25 @@ pub(super) struct Import {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RefusedEntry {
-    /// Its id.
+    /// The id of the entry.
     pub(super) id: String,
-    /// What is wrong with it.
+    /// The error.
     pub(super) error: String,
 }
 
-/// What all calls did together.
+/// The combined result of all calls.
 #[derive(Default, Serialize)]
 pub(super) struct Imported {
-    /// Hash of the catalog afterwards.
+    /// Hash of the catalog after the import.
     hash: String,
     imported: usize,
     overwritten: usize,
     skipped: usize,
-    /// Entries and documents that were written or removed.
+    /// Number of entries and documents that were written or removed.
     changed: usize,
     removed: Vec<String>,
     pub(super) errors: Vec<RefusedEntry>,
-    /// The answers, in order; if the last is a failure, the rest was not done.
+    /// The answers, in order; if the last is a failure, the rest was skipped.
     #[serde(skip)]
     answers: Vec<ToolAnswer>,
 }
@@ -125,7 +125,7 @@ pub(super) async fn import(
         }
         done.take_repeated(&mut import.entries);
         if session.output.json {
-            // No envelope has them.
+            // They are in none of the envelopes.
             session.output.print_note(render_refused(&done.errors).trim_end());
         }
     }
@@ -150,9 +150,11 @@ async fn call_in_parts(
     let Import { entries, overwrite, prune, mut if_hash, mut gates, mut criteria } = import;
     let mode = if overwrite { ImportMode::Overwrite } else { ImportMode::Skip };
     let empty: [&[Value]; 1] = [&[]];
+    // Without entries, one call still prunes or sets the documents.
     let parts: Vec<&[Value]> =
         if entries.is_empty() { empty.to_vec() } else { entries.chunks(CALL_ENTRIES_MAX).collect() };
     for part in parts {
+        // Only the first call sets the documents.
         let (gates, criteria) = (gates.take(), criteria.take());
         let call =
             ImportCall { entries: part, mode, prune, if_hash: if_hash.as_deref(), gates, criteria, project };
@@ -160,7 +162,7 @@ async fn call_in_parts(
         if !done.add(called) {
             return;
         }
-        // The caller's hash is that before the first part.
+        // The caller's hash is the one before the first part.
         if_hash = if_hash.map(|_| done.hash.clone());
     }
     if !done.errors.is_empty() {
@@ -178,7 +180,7 @@ async fn call_in_parts(
     }
 }
 
-/// The ids that a prune removes. Refuses it before anything is written, as the tool does.
+/// Returns the ids that a prune removes. Refuses the prune before anything is written, as the tool does.
 async fn surplus_ids(
     session: &Session,
     project: &ProjectArg,
@@ -186,7 +188,7 @@ async fn surplus_ids(
 ) -> Result<Vec<String>, CommandError> {
     let existing = match read_catalog(session, project).await {
         Ok(catalog) => catalog.existing(),
-        // The first import makes the project.
+        // The first import creates the project.
         Err(error) if error.fault.code == ErrorCode::NoIndex => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
@@ -198,7 +200,7 @@ async fn surplus_ids(
 }
 
 impl Imported {
-    /// Takes out entries whose id another one has before them: the tool sees only the entries of one call.
+    /// Removes entries that repeat the id of an earlier one: the tool sees only the entries of one call.
     fn take_repeated(&mut self, entries: &mut Vec<Value>) {
         let mut seen = BTreeSet::new();
         entries.retain(|entry| {
@@ -212,7 +214,7 @@ impl Imported {
         });
     }
 
-    /// Adds an answer; whether it is a success.
+    /// Adds an answer; returns `true` if it is a success.
     fn add(&mut self, called: ToolAnswer) -> bool {
         let result = called.envelope.result.as_ref().map(|result| {
             let removed: Vec<String> = Vec::deserialize(&result["removed"]).unwrap_or_default();
@@ -231,12 +233,12 @@ impl Imported {
         true
     }
 
-    /// The answer that ended the import early.
+    /// Returns the answer that ended the import early.
     pub(super) fn failed(&self) -> Option<&ToolAnswer> {
         self.answers.last().filter(|answer| answer.envelope.result.is_none())
     }
 
-    /// The exit status: a script has to notice refused entries too.
+    /// Returns the exit status: a script has to notice refused entries too.
     pub(super) fn exit(&self) -> Exit {
         match self.failed() {
             Some(answer) => answer.exit,
@@ -245,7 +247,7 @@ impl Imported {
         }
     }
 
-    /// Prints the envelopes with `--json`, else what was done and the failure.
+    /// Prints the envelopes with `--json`, otherwise a summary and the failure.
     pub(super) fn print(&self, session: &Session) -> Exit {
         let output = session.output;
         if output.json {
@@ -254,7 +256,7 @@ impl Imported {
             }
             return self.exit();
         }
-        // Of a single call that failed there is nothing to tell but the failure.
+        // If a single call failed, there is nothing to report but the failure.
         if self.answers.len() > 1 || self.failed().is_none() {
             output.print_text(&self.render());
         }
@@ -264,7 +266,7 @@ impl Imported {
         self.exit()
     }
 
-    /// What was done, for people.
+    /// Formats the result for people.
     pub(super) fn render(&self) -> String {
         let entries = self.imported + self.overwritten + self.skipped;
         let mut facts = vec![format!("{} new", self.imported)];
@@ -283,7 +285,7 @@ impl Imported {
     }
 }
 
-/// The entries that were refused, one line each.
+/// Formats the refused entries, one per line.
 pub(super) fn render_refused(errors: &[RefusedEntry]) -> String {
     if errors.is_empty() {
         return String::new();
@@ -299,8 +301,8 @@ pub(super) fn render_refused(errors: &[RefusedEntry]) -> String {
     text
 }
 
-/// Indexes the entries of the project that a call was about, and waits. A failure is only a note: the entries are stored, and
-/// the next run finds them.
+/// Indexes the entries of the project that a call concerned, and waits. A failure is only noted: the entries are stored, and the
+/// next run finds them.
 pub(super) async fn index_entries(session: &Session, called: &ToolAnswer) {
     if !session.app.config.instructions.semantic {
         return;
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_reads_as_lines() {
+    fn the_result_reads_as_lines() {
         let done = Imported {
             hash: "00".into(),
             imported: 1,

@@ -1,7 +1,7 @@
-//! `instructions`: the instruction catalog from the command line: its entries, what is checked of it, and the files that hold it.
+//! `instructions`: the instruction catalog on the command line: its entries, the checks of them, and the files that hold it.
 //!
-//! Every command calls tools, so the gate decides what is allowed. Commands that write files read the entries themselves from
-//! the database afterwards (`snapshot`).
+//! Every command calls tools, so the gate applies its permissions. Commands that write files read the entries themselves from the
+//! database afterwards (`snapshot`).
 
 mod checks;
 mod entries;
@@ -95,7 +95,7 @@ pub(super) async fn run_instructions(session: &Session, args: InstructionsArgs) 
     }
 }
 
-/// A number with the form of the noun that fits it.
+/// Formats a number with the form of the noun that fits it.
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -19,7 +19,7 @@ pub(super) struct RemoveArgs {
     project: ProjectArg,
 }
 
-/// What the calls removed.
+/// The ids that the calls removed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Removed {
@@ -27,7 +27,7 @@ struct Removed {
     missing: Vec<String>,
 }
 
-/// `remove`. Exits with 1 if an id has no entry, after the others were removed.
+/// Entry point of `remove`. Exits with 1 if an id has no entry, after the others were removed.
 pub(super) async fn remove_entries(session: &Session, args: &RemoveArgs) -> CommandResult {
     let mut done = Removed::default();
     let mut last = None;

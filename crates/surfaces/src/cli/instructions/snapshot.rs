@@ -1,7 +1,7 @@
-//! Reads a whole catalog at one moment.
+//! Reads a whole catalog at one point in time.
 //!
-//! A tool is called first, so that the gate decides. The entries come from the database all the same: answers of tools show
-//! invisible characters escaped, and a file that is made of an answer would not have the text that was hashed.
+//! A tool is called first, so that the gate checks permissions. The entries are then read from the database: answers of tools
+//! show invisible characters escaped, and a file made from an answer would not have the text that was hashed.
 
 use std::collections::BTreeMap;
 
@@ -19,26 +19,26 @@ use store::Project;
 
 /// A catalog with everything that is exported.
 pub(super) struct CatalogSnapshot {
-    /// Hash of the catalog, hexadecimal.
+    /// Hash of the catalog, in hexadecimal.
     pub(super) hash: String,
-    /// Hash of its metadata, hexadecimal.
+    /// Hash of its metadata, in hexadecimal.
     pub(super) meta_hash: String,
-    /// All entries, in the order of ids.
+    /// All entries, ordered by id.
     pub(super) entries: Vec<Stored>,
     /// The gates, if there are any.
     pub(super) gates: Option<Value>,
-    /// The project's criteria of reviews, if there are any.
+    /// The project's review criteria, if there are any.
     pub(super) criteria: Option<Value>,
 }
 
 impl CatalogSnapshot {
-    /// The hashes of the entries.
+    /// Returns the hashes of the entries.
     pub(super) fn hashes(&self) -> CatalogHashes {
         let hashes = |stored: &Stored| Hashes { source: stored.source_hash, meta: stored.meta_hash };
         self.entries.iter().map(|stored| (stored.instruction.id.clone(), hashes(stored))).collect()
     }
 
-    /// The entries as the plan of an import needs them.
+    /// Returns the entries in the form that the plan of an import needs.
     pub(super) fn existing(&self) -> BTreeMap<String, Existing> {
         let existing = |stored: &Stored| Existing {
             source_hash: stored.source_hash,
@@ -71,7 +71,7 @@ pub(super) async fn read_catalog(
     Ok(snapshot)
 }
 
-/// The project that a call was about.
+/// Returns the project that a call concerned.
 pub(super) async fn project_of(session: &Session, called: &ToolAnswer) -> Result<Project, Fault> {
     let id = match &called.envelope.meta.project_id {
         Some(Value::String(id)) => ProjectId::parse(id)?,
@@ -80,7 +80,7 @@ pub(super) async fn project_of(session: &Session, called: &ToolAnswer) -> Result
     tenancy::require(session.app.store().await?, &id).await
 }
 
-/// The error of a call that failed or was refused.
+/// Returns the error of a call that failed or was refused.
 pub(super) fn failure(called: &ToolAnswer) -> Option<CommandError> {
     let error = called.envelope.error.as_ref()?;
     let mut fault = Fault::new(error.code, error.message.clone());

@@ -1,5 +1,5 @@
-//! Writes into a folder that holds other people's files: relative to its descriptor, never through a link, and each file as a
-//! whole, so that a reader finds the old text or the new one.
+//! Writes into a folder that holds files of others: relative to its descriptor, never through a link, and each file as a whole,
+//! so that a reader finds either the old text or the new one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,17 +10,17 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use crate::answer::unguessable_id;
 use platform::safe_open::{Folder, ReadError};
 
-/// Largest file that is read to compare it with what it shall be.
+/// Size limit of a file that is compared with its new content.
 pub(super) const COMPARED_BYTES_MAX: u64 = 8 << 20;
 
-/// What is in the place of a file.
+/// The object at the path of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Occupant {
     /// Nothing.
     Nothing,
     /// A regular file with this content.
     File(Vec<u8>),
-    /// Something that must not be written to; says what.
+    /// Something that must not be overwritten; names it.
     Untouchable(&'static str),
 }
 
@@ -34,12 +34,12 @@ impl WritableFolder {
         Folder::open(path).map(Self)
     }
 
-    /// The folder for reading.
+    /// Returns the folder for reading.
     pub(super) fn folder(&self) -> &Folder {
         &self.0
     }
 
-    /// What is at `path`, which is relative and has `/` between names.
+    /// Returns what is at `path`, which is relative and has `/` between names.
     pub(super) fn occupant(&self, path: &str) -> Occupant {
         match self.0.read(path, COMPARED_BYTES_MAX) {
             Ok(bytes) => Occupant::File(bytes),
@@ -54,7 +54,7 @@ impl WritableFolder {
         }
     }
 
-    /// Writes a file, with its folders. The file that was there is replaced at once, and its mode kept.
+    /// Writes a file, and creates its folders. An existing file is replaced atomically, and its mode kept.
     pub(super) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         match path.split_once('/') {
             Some((folder, rest)) => self.subfolder(folder)?.write(rest, bytes),
@@ -70,7 +70,7 @@ impl WritableFolder {
         }
     }
 
-    /// Removes the folders on the way to `path` that are empty, the innermost first.
+    /// Removes the empty folders on the way to `path`, the innermost first.
     pub(super) fn remove_empty_folders(&self, path: &str) {
         let Some((first, rest)) = path.split_once('/') else { return };
         if let Ok(folder) = self.0.open_folder(first) {
@@ -80,7 +80,7 @@ impl WritableFolder {
         let _ = rustix::fs::unlinkat(&self.0, first, AtFlags::REMOVEDIR);
     }
 
-    /// Opens a folder, or makes it.
+    /// Opens a folder, or creates it.
     fn subfolder(&self, name: &str) -> io::Result<Self> {
         match self.0.open_folder(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -104,7 +104,7 @@ impl WritableFolder {
         written
     }
 
-    /// Writes a new file that has the mode of the file `replaced`, if that exists.
+    /// Writes a new file with the mode of the file `replaced`, if that exists.
     fn write_new(&self, name: &str, replaced: &str, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into();

@@ -1,4 +1,4 @@
-//! `launch check`: checks a documentation site against the index of its repository, without a run. It only reads.
+//! `launch check`: checks a documentation site against the index of its repository, without a run. Read-only.
 
 use std::path::{Path, PathBuf};
 
@@ -60,14 +60,14 @@ impl From<ProfileArg> for Profile {
     }
 }
 
-/// What `--json` prints.
+/// The result that `--json` prints.
 #[derive(Serialize)]
 struct CheckResult<'a> {
     validation_report: &'a ValidationReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<&'a Coverage>,
     pages: usize,
-    /// Documents in formats that are not read.
+    /// Documents in unsupported formats, which were not read.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unread: &'a [String],
     repository: Option<&'a str>,
@@ -104,7 +104,7 @@ pub(super) async fn run_check(session: &Session, args: CheckArgs) -> CommandResu
     Ok(if checked.report.ok { Exit::Ok } else { Exit::Failed })
 }
 
-/// Writes the files that were asked for.
+/// Writes the requested files.
 fn write_files(checked: &CheckedSite, sarif: Option<&Path>, badge: Option<&Path>) -> Result<(), Fault> {
     if let Some(file) = sarif {
         let undocumented = checked.coverage.as_ref().map(Coverage::issues).unwrap_or_default();

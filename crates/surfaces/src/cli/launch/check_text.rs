@@ -1,4 +1,4 @@
-//! What `launch check` prints for people.
+//! Formats the output of `launch check` for people.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::commit::short_commit;
 use contract::escaped_line;
 use gate::app::launch::CheckedSite;
 
-/// Most issues that are printed, and most undocumented definitions.
+/// Maximum number of issues that are printed, and of undocumented definitions.
 const ISSUES_MAX: usize = 200;
 const UNDOCUMENTED_MAX: usize = 30;
-/// Documents that are named of those that are not read.
+/// The number of unread documents that are named.
 const UNREAD_MAX: usize = 3;
 
-/// The report as text. Issues of severity `info` are printed with `all` only.
+/// Formats the report as text. Issues of severity `info` are printed only with `all`.
 pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
     let mut text = String::new();
     let report = &checked.report;
@@ -61,7 +61,7 @@ pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
     text
 }
 
-/// A number with its noun, which takes an `s` in the plural.
+/// Formats a number with its noun, which takes an `s` in the plural.
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
@@ -88,7 +88,7 @@ fn push_issue(text: &mut String, issue: &Issue) {
     );
 }
 
-/// Names the gates that did not run, and why.
+/// Lists the gates that did not run, with the reason.
 fn push_gates(text: &mut String, report: &ValidationReport) {
     let skipped = report.gates.iter().filter(|gate| gate.status == GateStatus::Skipped);
     for gate in skipped {
@@ -97,7 +97,7 @@ fn push_gates(text: &mut String, report: &ValidationReport) {
     }
 }
 
-/// Says which documents are in formats that are not read.
+/// Lists the documents in unsupported formats.
 fn push_unread(text: &mut String, unread: &[String]) {
     if unread.is_empty() {
         return;

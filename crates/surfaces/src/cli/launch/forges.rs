@@ -1,4 +1,4 @@
-//! `launch forges`: whether runs can be published on the forges of the configuration. It changes nothing there.
+//! `launch forges`: checks whether runs can be published on the configured forges. It changes nothing there.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use crate::cli::session::{CommandResult, Exit, Session};
 use contract::escaped_line;
 use gate::app::launch::probe_forges;
 
-/// What `--json` prints.
+/// The result that `--json` prints.
 #[derive(Serialize)]
 struct ForgesResult {
     forges: Vec<ForgeReport>,
-    /// The protections that commands of sites get on this machine.
+    /// The protections for the commands of sites on this machine.
     sandbox: Vec<&'static str>,
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use code_hosts::forge::RepositoryReport;
 
     #[test]
-    fn what_cannot_be_used_is_told_with_its_reason() {
+    fn unusable_forges_are_reported_with_the_reason() {
         let forge = ForgeReport {
             name: "hub".to_owned(),
             kind: "github",

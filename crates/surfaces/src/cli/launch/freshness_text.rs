@@ -1,4 +1,4 @@
-//! What `launch status` prints about sentences that the repository no longer says: old and new lines, one below the other.
+//! Formats for `launch status` the sentences that the repository no longer says: old and new lines, one below the other.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::cli::output::{BAD, DIM, GOOD, PATH, styled};
 use crate::commit::short_commit;
 use contract::escaped_line;
 
-/// Sentences that are printed.
+/// The number of sentences that are printed.
 const PRINTED_MAX: usize = 20;
 
-/// The result of the last comparison of the pages; nothing if there was none.
+/// Formats the result of the last comparison of the pages; empty if there was none.
 pub(super) fn freshness(status: &Value) -> String {
     let freshness = &status["freshness"];
     let Some(stale_count) = freshness["stale_count"].as_u64() else { return String::new() };
@@ -40,7 +40,7 @@ pub(super) fn freshness(status: &Value) -> String {
     shown
 }
 
-/// How many sentences of a listed run are stale; nothing if nobody watches its pages.
+/// Formats the number of stale sentences of a listed run; empty if its pages are not watched.
 pub(super) fn stale_count(run: &Value) -> String {
     match run["stale"].as_u64() {
         None => String::new(),

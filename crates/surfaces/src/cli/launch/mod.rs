@@ -1,4 +1,4 @@
-//! `launch`: documentation that is proved against an indexed repository.
+//! `launch`: documentation that is checked against an indexed repository.
 
 mod check;
 mod check_text;

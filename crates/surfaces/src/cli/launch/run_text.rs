@@ -1,4 +1,4 @@
-//! What the commands about runs print for people.
+//! Formats the output of the commands about runs for people.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use super::freshness_text;
 use crate::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::escaped_line;
 
-/// Issues that are printed.
+/// The number of issues that are printed.
 const PRINTED_MAX: usize = 20;
-/// Artifacts that are printed.
+/// The number of artifacts that are printed.
 const ARTIFACTS_PRINTED_MAX: usize = 40;
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_default()
 }
 
-/// A text of an answer, for one line.
+/// Returns a text of an answer on a single line.
 fn plain(value: &Value, field: &str) -> String {
     escaped_line(text(value, field))
 }
@@ -26,7 +26,7 @@ fn list_of<'v>(value: &'v Value, field: &str) -> impl Iterator<Item = &'v Value>
     value[field].as_array().into_iter().flatten()
 }
 
-/// A run that was started.
+/// Formats a run that was started.
 pub(super) fn started(result: &Value) -> String {
     let verb = if result["existing"] == true { "Known as" } else { "Started" };
     format!(
@@ -37,7 +37,7 @@ pub(super) fn started(result: &Value) -> String {
     )
 }
 
-/// A run with its status.
+/// Formats a run with its status.
 pub(super) fn status(result: &Value) -> String {
     let status = &result["status"];
     let state = text(status, "state");
@@ -82,7 +82,7 @@ pub(super) fn status(result: &Value) -> String {
     shown
 }
 
-/// Adds a line about something that there is.
+/// Appends a line, unless its value is empty.
 fn push(shown: &mut String, name: &str, value: &str) {
     if !value.is_empty() {
         // Writing to a string cannot fail.
@@ -90,7 +90,7 @@ fn push(shown: &mut String, name: &str, value: &str) {
     }
 }
 
-/// The first texts, and how many more there are.
+/// Joins the first texts, and appends the number of the others.
 fn shortened(texts: &[String], count: u64) -> String {
     let mut shown = texts.iter().take(ARTIFACTS_PRINTED_MAX).cloned().collect::<Vec<_>>().join(", ");
     let listed = u64::try_from(texts.len().min(ARTIFACTS_PRINTED_MAX)).unwrap_or(u64::MAX);
@@ -100,7 +100,7 @@ fn shortened(texts: &[String], count: u64) -> String {
     shown
 }
 
-/// The command that calls a tool.
+/// Returns the command that calls a tool.
 fn command_of(tool: &str) -> String {
     let command = match tool {
         "launch_fix_next" => "fix",
@@ -135,7 +135,7 @@ fn push_issues<'v>(shown: &mut String, issues: impl Iterator<Item = &'v Value>, 
     }
 }
 
-/// What is wrong: a message may have several lines, such as what a command printed.
+/// Returns the message of an issue, which may have several lines, such as the output of a command.
 fn what(issue: &Value) -> String {
     let lines: Vec<String> = match text(issue, "message") {
         "" => return plain(issue, "title"),
@@ -144,7 +144,7 @@ fn what(issue: &Value) -> String {
     lines.join("\n    ")
 }
 
-/// The runs of a project.
+/// Formats the runs of a project.
 pub(super) fn list(result: &Value) -> String {
     let mut shown = String::new();
     for run in list_of(result, "runs") {
@@ -167,7 +167,7 @@ pub(super) fn list(result: &Value) -> String {
     shown
 }
 
-/// A report, after a validation or a fix.
+/// Formats a report, after a validation or a fix.
 pub(super) fn report(result: &Value) -> String {
     let report = &result["validation_report"];
     let mut shown = String::new();
@@ -185,12 +185,12 @@ pub(super) fn report(result: &Value) -> String {
     shown
 }
 
-/// A run that was cancelled.
+/// Formats a run that was cancelled.
 pub(super) fn cancelled(result: &Value) -> String {
     format!("{} Cancelled {}\n", styled(GOOD, "✓"), styled(BOLD, &plain(result, "run_id")))
 }
 
-/// A run that was published.
+/// Formats a run that was published.
 pub(super) fn published(result: &Value) -> String {
     let mut shown = format!("{} {}\n", styled(GOOD, "✓"), styled(BOLD, &plain(result, "branch")));
     push(&mut shown, "commit", &plain(result, "commit_sha"));

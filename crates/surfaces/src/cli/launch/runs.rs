@@ -1,4 +1,4 @@
-//! `start`, `status`, `list` and the other commands about runs. Each calls tools, so the gate decides what is allowed.
+//! `start`, `status`, `list` and the other commands about runs. Each calls tools, so the gate applies its permissions.
 
 use std::io::{IsTerminal, Read as _, Write as _};
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ use contract::{ErrorBody, ErrorCode, Fault, escaped, escaped_line};
 use gate::tools::Progress;
 use gate::tools::browse::{ArtifactBytes, READ_LAUNCH_ARTIFACT};
 
-/// Interval at which a run is looked at that another process advances.
+/// Poll interval for a run that another process advances.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest configuration that is read.
+/// Size limit of a configuration file.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Which project's runs.
@@ -92,7 +92,7 @@ pub(super) struct ArtifactArgs {
     project: ProjectArg,
 }
 
-/// `launch start`: starts a run and, unless that is not wanted, continues it until people decide.
+/// `launch start`: starts a run and, unless that is disabled, continues it until a human decision is needed.
 pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
     let source = RunSource::of(&args.source);
     let mut arguments = serde_json::to_value(&args.project).unwrap_or_default();
@@ -128,14 +128,14 @@ pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
     Ok(print_answer(session, &finished, run_text::status))
 }
 
-/// What a run is started from.
+/// The source from which a run is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunSource {
     /// A configuration in a file.
     Config,
     /// The address of a repository.
     Repository,
-    /// The address of another page: of a product, or of none.
+    /// The address of another page, which may be that of a product.
     Page,
 }
 
@@ -158,19 +158,19 @@ impl RunSource {
     }
 }
 
-/// Prints the answer of a command that works on a run or waits for it. That the run failed is a failure of the command, so that a
-/// script sees it at the exit status.
+/// Prints the answer of a command that works on a run or waits for it. A failed run is a failure of the command, so that a script
+/// sees it in the exit status.
 fn print_answer(session: &Session, called: &ToolAnswer, render: fn(&Value) -> String) -> Exit {
     let exit = session.output.answer(called, render);
     if called.envelope.result.as_ref().is_some_and(has_failed) { Exit::Failed } else { exit }
 }
 
-/// Whether the run of an answer failed.
+/// Returns `true` if the run of an answer failed.
 fn has_failed(result: &Value) -> bool {
     result["status"]["state"] == "FAILED" || result["state"] == "FAILED"
 }
 
-/// Continues a run until it rests.
+/// Continues a run until it needs a person or an index run.
 async fn drive(session: &Session, run: &RunArgs) -> ToolAnswer {
     let mut before = None;
     loop {
@@ -179,6 +179,7 @@ async fn drive(session: &Session, run: &RunArgs) -> ToolAnswer {
         bar.finish();
         if let Some(result) = &called.envelope.result {
             let state = state_of(result);
+            // A run whose state stays the same would be resumed forever.
             if state == before || rests(&result["status"]) {
                 return called;
             }
@@ -190,27 +191,27 @@ async fn drive(session: &Session, run: &RunArgs) -> ToolAnswer {
         if obstacle == Obstacle::Failure {
             return called;
         }
-        // While another process continues the run, it is asked again until the user wants to stop.
+        // While another process continues the run, keep asking until the user stops.
         if obstacle == Obstacle::Ended || !pause().await {
             return session.call("launch_get_status", run, Progress::default()).await;
         }
     }
 }
 
-/// Why a run was not continued.
+/// The reason why a run was not continued.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
-    /// Another process continues it.
+    /// Another process is continuing it.
     Held,
-    /// It ended meanwhile.
+    /// It has ended meanwhile.
     Ended,
-    /// Something that the user has to know.
+    /// An error that the user has to see.
     Failure,
 }
 
 impl Obstacle {
     fn of(error: &ErrorBody) -> Self {
-        // Only a refusal names the state that it requires; other faults of this code are about the site or the log of the run.
+        // Only a refusal names the required state; other faults with this code concern the site or the log of the run.
         let is_refusal = error.details.as_ref().is_some_and(|details| details.get("required").is_some());
         match error.code {
             ErrorCode::IllegalState if error.retryable => Self::Held,
@@ -224,13 +225,13 @@ fn state_of(result: &Value) -> Option<String> {
     result["status"]["state"].as_str().map(str::to_owned)
 }
 
-/// Whether only people, or an index run, can have the run go on.
+/// Returns `true` if only people, or an index run, can make the run go on.
 fn rests(status: &Value) -> bool {
     let state = status["state"].as_str().unwrap_or_default();
     matches!(state, "READY_FOR_PR" | "DONE" | "FAILED" | "CANCELLED") || status.get("pending").is_some()
 }
 
-/// Waits a moment; false if the user wants to stop.
+/// Waits for one interval; returns `false` if the user wants to stop.
 async fn pause() -> bool {
     let mut stop = StopSignal::install();
     tokio::select! {
@@ -239,7 +240,7 @@ async fn pause() -> bool {
     }
 }
 
-/// `launch watch`: prints each state of a run until nobody advances it.
+/// `launch watch`: prints each state of a run for as long as a process advances it.
 pub(super) async fn watch(session: &Session, run: &RunArgs) -> CommandResult {
     let mut before = None;
     loop {
@@ -316,7 +317,7 @@ fn unwritable(file: &std::path::Path, error: &std::io::Error) -> Fault {
         .with_hint("Name a file in a folder that exists and may be written.")
 }
 
-/// Prints bytes: as they are into a pipe, without control characters on a terminal.
+/// Prints bytes: unchanged into a pipe, without control characters on a terminal.
 fn print_bytes(session: &Session, bytes: &[u8]) -> Exit {
     let stdout = std::io::stdout();
     if stdout.is_terminal() {
@@ -342,7 +343,7 @@ pub(super) async fn change(
     let called = session.call(tool, run, bar.progress()).await;
     bar.finish();
     let exit = print_answer(session, &called, render);
-    // As with `launch check`, a script sees at the exit status whether the pages pass.
+    // As with `launch check`, the exit status shows a script whether the pages pass.
     let report = called.envelope.result.as_ref().map(|result| &result["validation_report"]["ok"]);
     Ok(if tool == "launch_validate" && report == Some(&Value::Bool(false)) { Exit::Failed } else { exit })
 }
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_told_from_others() {
+    fn a_failed_run_is_distinguished_from_others() {
         for result in [json!({ "status": { "state": "FAILED" } }), json!({ "state": "FAILED" })] {
             assert!(has_failed(&result), "{result}");
         }
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_files() {
+    fn addresses_are_distinguished_from_files() {
         for (source, expected) in [
             ("run.json", RunSource::Config),
             ("-", RunSource::Config),

@@ -1,4 +1,4 @@
-//! Where the dashboard listens: an address of this machine, and the first of several ports that is free.
+//! The address on which the dashboard listens: an address of this machine, and the first of several ports that is free.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,14 +7,14 @@ use tokio::net::TcpListener;
 
 use contract::{ErrorCode, Fault, echo};
 
-/// Where the dashboard shall listen.
+/// The address on which the dashboard should listen.
 #[derive(Debug, Clone)]
 pub struct DashboardAddress {
-    /// `localhost` or an address of loopback.
+    /// `localhost` or a loopback address.
     pub host: String,
     /// The first port to try; 0 selects a free one.
     pub port: u16,
-    /// How many further ports are tried if that one is in use.
+    /// The number of further ports to try if that one is in use.
     pub tries: u16,
 }
 

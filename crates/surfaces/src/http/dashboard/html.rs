@@ -1,4 +1,4 @@
-//! Writes HTML. Only markup of the program itself goes in as it is: it must be known at compile time. Everything else is escaped.
+//! Writes HTML. Only the program's own markup, which must be known at compile time, is written unescaped. Everything else is escaped.
 
 use std::fmt::Display;
 
@@ -24,7 +24,7 @@ impl Page {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // HTML has no notation for it.
+                // HTML cannot represent it.
                 '\0' => self.0.push('\u{fffd}'),
                 char => self.0.push(char),
             }
@@ -32,7 +32,7 @@ impl Page {
         self
     }
 
-    /// Adds a link to this page with these parameters; those without a value are left out.
+    /// Adds a link to this page with these parameters; those without a value are omitted.
     pub(super) fn link(
         &mut self,
         parameters: &[(&'static str, Option<&str>)],
@@ -46,7 +46,7 @@ impl Page {
         self.markup("<a href=\"").text(target).markup("\">").text(text).markup("</a>")
     }
 
-    /// The HTML.
+    /// Returns the HTML.
     pub(super) fn finish(self) -> String {
         self.0
     }

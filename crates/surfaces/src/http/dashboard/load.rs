@@ -1,4 +1,4 @@
-//! What the dashboard shows: answers of the gate to the local operator.
+//! Loads the content of the dashboard: answers of the gate to the local operator.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use contract::{Envelope, ErrorCode, Fault, echo};
 use gate::app::App;
 use gate::tools::{Caller, Surface};
 
-/// Most entries of a page; fewer if they are large, because answers have a size limit.
+/// Maximum number of entries on a page; fewer if they are large, because answers have a size limit.
 const ENTRIES_MAX: usize = 200;
-/// Most of the entries that are used most.
+/// Maximum number of most used entries.
 const HOT_MAX: usize = 10;
 
 /// The parameters of the page.
 #[derive(Debug, Default)]
 pub(super) struct PageRequest {
-    /// The project; `None`: the default workspace.
+    /// The project; `None` for the default workspace.
     pub(super) project: Option<String>,
     /// Only entries of this category.
     pub(super) category: Option<String>,
@@ -62,7 +62,7 @@ impl PageRequest {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entries {
     pub(super) hash: String,
-    /// Entries that match, also those of other pages.
+    /// The number of matching entries on all pages.
     pub(super) count: usize,
     pub(super) items: Vec<Entry>,
     pub(super) next_cursor: Option<String>,
@@ -134,17 +134,17 @@ pub(super) struct Issue {
     pub(super) actual: String,
 }
 
-/// A stored hash, and the one that follows from the entries.
+/// A stored hash, and the one computed from the entries.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Mismatch {
     pub(super) expected: String,
     pub(super) actual: String,
 }
 
-/// What a part of the page shows: an answer, or why there is none.
+/// The content of a part of the page: an answer, or the reason why it is missing.
 pub(super) type Part<T> = Result<T, String>;
 
-/// All that the page shows.
+/// The content of the whole page.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) entries: Entries,
@@ -180,7 +180,7 @@ pub(super) async fn load_page(
     (status, page::catalog(asked, &contents, nonce))
 }
 
-/// The names of the catalog's methods.
+/// Returns the names of the catalog's methods.
 ///
 /// # Errors
 /// The failed envelope.

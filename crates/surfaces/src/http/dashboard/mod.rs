@@ -1,8 +1,8 @@
 //! The dashboard: a page about the instruction catalog, for people on this machine.
 //!
-//! It has a listener of its own, with the limits of the server's, and no keys. Therefore it listens on loopback only, answers only
-//! to names of loopback (a page in the browser could otherwise rebind its own name to this machine), and reads only. It asks the gate
-//! as the local operator, so no rule of the catalog lives here.
+//! It has a listener of its own, with the same limits as the server's, and no keys. Therefore it listens only on loopback,
+//! answers only to loopback names (a page in the browser could otherwise rebind its own name to this machine), and is read-only.
+//! It calls the gate as the local operator, and contains no rules of the catalog.
 
 mod address;
 mod html;
@@ -32,7 +32,7 @@ use gate::app::App;
 
 pub use address::DashboardAddress;
 
-/// Headers of every answer: nothing is stored, guessed, embedded elsewhere or passed on.
+/// Headers of every answer: it must not be stored, sniffed or embedded elsewhere, and sends no referrer.
 const HEADERS: [(HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -53,7 +53,7 @@ impl Dashboard {
         Ok(Self(Listening::on_loopback(listener, bound)))
     }
 
-    /// The URL of the page.
+    /// Returns the URL of the page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/", self.0.address())
@@ -65,11 +65,11 @@ impl Dashboard {
     }
 }
 
-/// What the guard of the dashboard needs.
+/// State of the dashboard's guard.
 #[derive(Clone)]
 struct Guarded {
     app: Arc<App>,
-    /// The server's settings with no other names than those of loopback.
+    /// The server's settings without any names other than those of loopback.
     server: Arc<Server>,
 }
 
@@ -105,8 +105,8 @@ async fn guard_dashboard(State(guarded): State<Guarded>, request: Request, next:
     guard(&guarded.app, &guarded.server, request, next).await
 }
 
-/// Whether a browser says that another page caused the request. An image or a form of a foreign page sends no `Origin`, and each
-/// request reads the whole catalog.
+/// Checks whether a browser says that another page caused the request. An image or a form of a foreign page sends no `Origin`,
+/// and each request reads the whole catalog.
 fn is_from_another_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))

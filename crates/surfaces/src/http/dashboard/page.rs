@@ -1,4 +1,4 @@
-//! The page as HTML. It loads nothing and needs no JavaScript.
+//! Renders the page as HTML. It loads nothing and needs no JavaScript.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use super::load::{
     Contents, Entries, Entry, GateResult, GateResults, HotEntries, Integrity, PageRequest, Part,
 };
 
-/// Digits of a hash that are shown.
+/// Number of digits of a hash that are shown.
 const HASH_DIGITS: usize = 12;
-/// Most changed entries that are named.
+/// Maximum number of changed entries that are named.
 const ISSUES_NAMED_MAX: usize = 20;
 
-/// The page of a catalog.
+/// Renders the page of a catalog.
 pub(super) fn catalog(asked: &PageRequest, contents: &Contents, nonce: &str) -> String {
     let mut page = begin(asked, nonce);
     let entries = &contents.entries;
@@ -52,7 +52,7 @@ pub(super) fn catalog(asked: &PageRequest, contents: &Contents, nonce: &str) -> 
     end(page)
 }
 
-/// The page in place of a catalog that cannot be shown.
+/// Renders the page that replaces a catalog that cannot be shown.
 pub(super) fn failure(asked: &PageRequest, message: &str, nonce: &str) -> String {
     let mut page = begin(asked, nonce);
     page.markup("<div class=\"card failure\"><h2>The catalog cannot be shown</h2><p>")
@@ -91,7 +91,7 @@ fn short(hash: &str) -> &str {
     hash.get(..HASH_DIGITS).unwrap_or(hash)
 }
 
-/// A part of the overview, or why there is none.
+/// Renders a part of the overview, or the reason why it is missing.
 fn card<T>(page: &mut Page, title: &'static str, part: &Part<T>, render: impl FnOnce(&mut Page, &T)) {
     page.markup("<section class=\"card\"><h2>").markup(title).markup("</h2>");
     match part {
@@ -181,7 +181,7 @@ fn hot_entries(page: &mut Page, hot: &HotEntries, shown: &Entries) {
     page.markup("</ol>");
 }
 
-/// The entries by category: each once, below the first of its categories, or below the one that is asked for.
+/// Groups the entries by category: each once, below the first of its categories, or below the requested one.
 fn groups<'a>(asked: &'a PageRequest, entries: &'a Entries) -> Vec<(&'a str, Vec<&'a Entry>)> {
     let mut groups: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     let mut without = Vec::new();

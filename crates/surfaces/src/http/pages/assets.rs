@@ -1,4 +1,4 @@
-//! The style, the script and the icon of the pages, compiled in. Their addresses contain their hash, so that browsers keep them.
+//! The stylesheet, the script and the icon of the pages, compiled in. Their addresses contain their hash, so that browsers can cache them.
 
 use std::sync::OnceLock;
 
@@ -33,7 +33,7 @@ const fn asset(
 }
 
 impl Asset {
-    /// Its address.
+    /// Returns its address.
     pub(super) fn url(&self) -> &str {
         self.url.get_or_init(|| {
             let hash = blake3::hash(self.content.as_bytes()).to_hex();

@@ -1,4 +1,4 @@
-//! Source code as HTML: line numbers that are links, syntax colours, marked words.
+//! Renders source code as HTML: line numbers that are links, syntax colours, marked words.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use crate::marks::Marks;
 /// Code to show.
 pub(super) struct CodeView<'a> {
     pub(super) text: &'a str,
-    /// Its coloured parts.
+    /// The coloured parts of the code.
     pub(super) spans: &'a [HighlightedSpan],
     /// Number of the first line, 1-based.
     pub(super) first_line: u32,
     pub(super) marks: &'a Marks,
-    /// The page of the file, to which line numbers lead; empty on that page itself.
+    /// The page of the file, to which line numbers link; empty on that page itself.
     pub(super) file_url: &'a str,
-    /// Whether names of functions and types lead to where they are defined and used; on the page of the file only.
+    /// `true` if names of functions and types link to their definitions and uses; only on the page of the file.
     pub(super) links_names: bool,
-    /// What is said above a line, by its number.
+    /// The notes above a line, by its number.
     pub(super) notes: &'a BTreeMap<u32, Vec<String>>,
 }
 
 /// No notes.
 pub(super) static NO_NOTES: &BTreeMap<u32, Vec<String>> = &BTreeMap::new();
 
-/// The lines in a scrolling block.
+/// Renders the lines in a scrolling block.
 pub(super) fn block(view: &CodeView<'_>) -> Markup {
     block_with_authors(view, &BTreeMap::new())
 }
 
-/// The same with a column that says who wrote the lines: labels by the line that each is beside.
+/// Renders the same with a column of authors: labels, by the line that each is beside.
 pub(super) fn block_with_authors(view: &CodeView<'_>, authors: &BTreeMap<u32, Markup>) -> Markup {
     html! {
         pre.code.authors[!authors.is_empty()] tabindex="0" dir="ltr" {
@@ -56,7 +56,7 @@ fn line(view: &CodeView<'_>, number: u32, line: &HighlightedLine<'_>) -> Markup 
     let address = if is_own_page { format!("#L{number}") } else { line_of(view.file_url, number) };
     html! {
         span.l id=[id] {
-            // A blank line is no stop of the Tab key.
+            // The Tab key skips blank lines.
             a.n href=(address) tabindex=[text.trim().is_empty().then_some("-1")] { (number) }
             @for piece in &pieces { (self::piece(view, number, text, piece)) }
             "\n"

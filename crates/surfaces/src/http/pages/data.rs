@@ -1,4 +1,4 @@
-//! Asks the gate for what a page shows, and reads the answers.
+//! Calls the gate for the content of a page, and reads the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use gate::tools::browse::{COMPLETE, browse, operations};
 use gate::tools::{Caller, Request, ToolSpec, Toolbox};
 use languages::highlight::HighlightedSpan;
 
-/// Who asks for a page, and through what.
+/// The caller of a page, and the means of calling.
 pub(super) struct Asker {
     app: Arc<App>,
     caller: Caller,
-    /// Whether the browser has signed in, so that it can sign out.
+    /// `true` if the browser has signed in, so that it can sign out.
     pub(super) is_signed_in: bool,
-    /// What a form of this browser must carry.
+    /// The token that a form of this browser must carry.
     pub(super) form_token: Option<FormToken>,
     pub(super) sessions: Arc<Sessions>,
 }
@@ -48,7 +48,7 @@ impl FromRequestParts<Arc<App>> for Asker {
     }
 }
 
-/// Why a page cannot be shown, or a part of it.
+/// The reason why a page, or a part of it, cannot be shown.
 #[derive(Debug)]
 pub(super) struct PageError {
     pub(super) status: StatusCode,
@@ -62,13 +62,13 @@ impl PageError {
         Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
     }
 
-    /// Whether nothing was done because the request cannot be carried out as it is. After other errors something may have been done
-    /// all the same: at the end of its time limit, for example, a call may just have finished.
+    /// Returns `true` if nothing was done because the request cannot be carried out as it is. After other errors something may
+    /// have been done all the same: at the time limit, for example, a call may just have finished.
     pub(super) fn is_refusal(&self) -> bool {
         self.status.is_client_error() && self.code != ErrorCode::Cancelled.as_str()
     }
 
-    /// Whether nothing was indexed yet, which is where everybody begins.
+    /// Returns `true` if nothing was indexed yet, which is the initial state of every project.
     pub(super) fn is_unindexed(&self) -> bool {
         self.code == ErrorCode::NoIndex.as_str()
     }
@@ -102,14 +102,14 @@ pub(super) struct Answered<T> {
 }
 
 impl Asker {
-    /// Whether the gate lets the asker call a tool or an operation, so that pages offer only what will be answered.
+    /// Checks whether the gate lets the asker call a tool or an operation, so that pages offer only what will be answered.
     pub(super) fn may_call(&self, name: &str) -> bool {
         [Toolbox::standard(), operations()]
             .into_iter()
             .any(|toolbox| toolbox.is_callable(name, &self.app.config, &self.caller))
     }
 
-    /// Whether the asker may change what all projects share.
+    /// Returns `true` if the asker may change what all projects share.
     pub(super) fn is_operator(&self) -> bool {
         self.caller.principal.is_operator()
     }
@@ -123,8 +123,8 @@ impl Asker {
         read(call_tool(&self.app, tool, arguments, self.caller.clone()).await)
     }
 
-    /// Calls a tool that may take long, and waits a moment for its answer: `None` if there is none by then. The call goes on, also when the
-    /// browser has left.
+    /// Calls a tool that may take long, and waits briefly for its answer: `None` if it has not answered by then. The call
+    /// continues, even if the browser has left.
     pub(super) async fn tool_in_background<T: DeserializeOwned>(
         &self,
         tool: &'static str,
@@ -157,17 +157,17 @@ impl Asker {
         })
     }
 
-    /// The names of the repositories of a project; none if there is no such project.
+    /// Returns the names of the repositories of a project; empty if the project does not exist.
     pub(super) async fn repositories(&self, project: &str) -> Result<Vec<String>, PageError> {
         self.completions(json!({ "kind": "repository", "value": "", "project_id": project })).await
     }
 
-    /// The ids of the projects that the asker may use; none if they cannot be listed now.
+    /// Returns the ids of the projects that the asker may use; empty if they cannot be listed at the moment.
     pub(super) async fn projects(&self) -> Vec<String> {
         self.completions(json!({ "kind": "project", "value": "" })).await.unwrap_or_default()
     }
 
-    /// The coloured parts of texts, each with the id of its language.
+    /// Returns the coloured parts of texts, each with the id of its language.
     pub(super) async fn colours(&self, texts: Vec<CodeText>) -> Vec<Vec<HighlightedSpan>> {
         self.app.highlighter.highlight(texts).await
     }
@@ -176,13 +176,13 @@ impl Asker {
         Ok(self.operation::<Values>(COMPLETE, arguments).await?.result.values)
     }
 
-    /// The project of this caller when the address names none.
+    /// Returns the project of this caller for addresses that do not name one.
     pub(super) fn default_project(&self) -> &str {
         self.caller.project.as_deref().unwrap_or(DEFAULT_PROJECT)
     }
 }
 
-/// Whether a repository holds records, such as findings, and no files.
+/// Checks whether a repository holds records, such as findings, and no files.
 pub(super) fn is_of_records(repository: &str) -> bool {
     RECORD_SOURCES.iter().any(|source| source.root == repository)
 }

@@ -1,4 +1,4 @@
-//! Properties in which the hits of a query differ, with links that narrow it to those that have a value.
+//! Properties in which the hits of a query differ, with links that narrow the query to one of their values.
 
 use engine::search::fields::field_name;
 use engine::search::query::SearchQuery;
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::search::is_pattern_mode;
 
-/// A search with one condition more.
+/// A search with an additional condition.
 pub(super) struct Narrowed {
     pub(super) query: String,
     pub(super) mode: String,
@@ -15,8 +15,8 @@ pub(super) struct Narrowed {
     pub(super) repository: Option<String>,
 }
 
-/// Links that narrow a search, given by its query and mode; `url` is the address of the narrowed one. Values that no filter
-/// expresses stand there without a link.
+/// Renders links that narrow a search, given by its query and mode; `url` returns the address of the narrowed one. Values that no
+/// filter can express are shown without a link.
 pub(super) fn facets(
     found: &Facets,
     (query, mode): (&str, &str),
@@ -44,7 +44,7 @@ pub(super) fn facets(
     }
 }
 
-/// The filter that passes what has a value of a property; repositories are chosen by a parameter.
+/// Returns the filter that selects a value of a property; repositories are chosen by a parameter.
 fn filter_field(property: FacetProperty) -> Option<&'static str> {
     match property {
         FacetProperty::Repository => None,
@@ -56,14 +56,15 @@ fn filter_field(property: FacetProperty) -> Option<&'static str> {
     }
 }
 
-/// Whether a query has the filter already. Two would both have to hold, and a regular expression takes each filter once.
+/// Checks whether a query has the filter already. With two, both would have to match, and a regular expression accepts each
+/// filter only once.
 fn has_filter(query: &str, filter: &str) -> bool {
     let words = query.split_whitespace().map(|word| word.trim_start_matches(['-', '!', '(']));
     let mut names = words.filter_map(|word| field_name(word.split_once(':')?.0));
     names.any(|name| name == filter)
 }
 
-/// Whether a filter can ask for a value: quotes and backslashes would need more than quotes, and neither a comma between
+/// Checks whether a filter can express a value: quotes and backslashes would need more than quotes, and neither a comma between
 /// alternatives nor the characters of a glob can be escaped.
 fn is_expressible(property: FacetProperty, value: &str) -> bool {
     let special = match property {
@@ -74,7 +75,7 @@ fn is_expressible(property: FacetProperty, value: &str) -> bool {
     value.trim() == value && !value.contains(|char: char| "\"\\".contains(char) || special.contains(char))
 }
 
-/// The search with a condition; `None` if no filter expresses it, or the query is a text that takes no filters.
+/// Returns the search with the condition added; `None` if no filter can express it, or the query is a text that takes no filters.
 fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -> Option<Narrowed> {
     let Some(field) = filter_field(property) else {
         let (query, mode) = (query.to_owned(), mode.to_owned());
@@ -87,7 +88,7 @@ fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -
     let quote = if is_plain { "" } else { "\"" };
     let below = if field == "path" { "/**" } else { "" };
     let filter = format!("{field}:{quote}{value}{below}{quote}");
-    // Only between slashes does a pattern take filters beside it.
+    // A pattern accepts filters only if it is enclosed in slashes.
     let is_pattern = is_pattern_mode(mode) || slashed_query(query).is_some();
     let (unfiltered, mode) = match mode {
         "regex" => (between_slashes(query), ""),
@@ -102,7 +103,7 @@ fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -
     takes_filter.then(|| Narrowed { query: filtered, mode: mode.to_owned(), repository: None })
 }
 
-/// A regular expression as a query: `/expression/`.
+/// Formats a regular expression as a query: `/expression/`.
 fn between_slashes(pattern: &str) -> String {
     let (mut query, mut is_escaped) = ("/".to_owned(), false);
     for char in pattern.chars() {
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_filter_expresses_has_no_link() {
+    fn values_without_a_filter_have_no_link() {
         use FacetProperty::{Author, Folder, Language, Repository};
         let is_offered =
             |query: &str, mode, property, value| narrowed((query, mode), property, value).is_some();
@@ -143,7 +144,7 @@ mod tests {
             assert!(!is_offered("a", "", property, value), "{value}");
         }
         assert!(is_offered("a", "", Folder, "a, b") && is_offered("a", "", Author, "Ada [bot]"));
-        // In such a text a filter would be words.
+        // A filter in such a text would be ordinary words.
         let (pasted, longest) = ("word ".repeat(33), "word ".repeat(32));
         for query in ["a \"b", "(a", "a OR", &pasted, &longest] {
             assert!(!is_offered(query, "", Language, "go"), "{query}");

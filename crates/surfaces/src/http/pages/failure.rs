@@ -1,4 +1,4 @@
-//! A page, or a part of one, that cannot be shown.
+//! Renders a page, or a part of one, that cannot be shown.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -7,13 +7,13 @@ use super::data::{Asker, PageError};
 use super::layout::Frame;
 use super::text::message;
 
-/// A whole page that says why there is none.
+/// Responds with a whole page that shows an error.
 pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
     let frame = Frame { section, ..Frame::new(asker, project, "Not shown") };
     frame.respond(error.status, &html! { h1 { "This page cannot be shown" } (note(error)) })
 }
 
-/// The error in place of what it is about.
+/// Renders the error in place of the content.
 pub(super) fn note(error: &PageError) -> Markup {
     html! {
         div.note.bad role="alert" {

@@ -1,4 +1,4 @@
-//! `GET /p/{project}/r/{repository}/-/{path}`: a file as it is now, and what a name in it means.
+//! `GET /p/{project}/r/{repository}/-/{path}`: shows a file as it is now, and the meaning of a name in it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use gate::tools::browse::{FILE_FACTS, KnownDefinition, KnownFile};
 
 pub(super) const PATH: &str = "/p/{project}/r/{repository}/-/{*path}";
 
-/// Most lines of a page; the limit on the bytes of an answer usually ends it before.
+/// Maximum number of lines on a page; the size limit of an answer usually ends it before.
 const LINES_MAX: u32 = 10_000;
 
 /// The parameters of the page.
@@ -34,19 +34,19 @@ const LINES_MAX: u32 = 10_000;
 struct FileState {
     /// First line, 1-based.
     from: Option<u32>,
-    /// A line that must be among those that are shown.
+    /// A line that must be among the shown ones.
     line: Option<u32>,
-    /// Line and column of the name that the panel is about.
+    /// Line and column of the name that the panel describes.
     at: Option<(u32, u32)>,
-    /// Whether it is shown who wrote the lines.
+    /// `true` to show the authors of the lines.
     shows_authors: bool,
-    /// The commit that was indexed when the address was copied, in hex.
+    /// The commit that was indexed when the address was copied, in hexadecimal.
     commit: Option<String>,
-    /// The branch, tag or commit that is shown; `None` for the default branch.
+    /// The branch, tag or commit to show; `None` for the default branch.
     revision: Option<String>,
 }
 
-/// Digits that name a commit: from an abbreviation to SHA-256.
+/// The number of digits in a commit: from an abbreviation to SHA-256.
 const COMMIT_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
 impl FileState {
@@ -99,12 +99,12 @@ struct ShownFile {
 }
 
 impl ShownFile {
-    /// Whether not even one line fits; its beginning then ends with an ellipsis.
+    /// Returns `true` if not even one line fits; its beginning then ends with an ellipsis.
     fn is_cut_line(&self) -> bool {
         self.truncated && self.start_line == self.end_line && self.text.ends_with('…')
     }
 
-    /// The address of a page about the file, at the revision that is shown.
+    /// Returns the address of a page about the file, at the revision that is shown.
     fn address(&self, page: &str, parameters: &[(&str, &str)]) -> String {
         let revision = self.revision.as_deref().unwrap_or_default();
         with_parameters(page, &[&[("revision", revision)], parameters].concat())
@@ -141,25 +141,25 @@ pub(super) async fn show(
     }
 }
 
-/// What a page about a file shows.
+/// The content of a page about a file.
 struct LoadedFile {
     file: ShownFile,
     known: KnownFile,
-    /// What is said above lines.
+    /// The notes above lines.
     notes: BTreeMap<u32, Vec<String>>,
-    /// Whether it is shown who wrote the lines.
+    /// `true` to show the authors of the lines.
     shows_authors: bool,
-    /// Who wrote them, beside the first line of each run; empty if that is not shown, or not known by line.
+    /// The authors, beside the first line of each run; empty if they are not shown, or not known by line.
     authors: BTreeMap<u32, Markup>,
     panel: Option<Markup>,
     permalink: Permalink,
 }
 
-/// An address that says of which commit its lines are.
+/// An address that includes the commit of its lines.
 #[derive(Default)]
 struct Permalink {
     url: Option<String>,
-    /// The commit of the address that was opened, if the index is of another one now.
+    /// The commit of the address that was opened, if a different one is indexed now.
     other_commit: Option<String>,
 }
 
@@ -190,7 +190,7 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     if let Some(revision) = &state.revision {
         arguments["revision"] = revision.as_str().into();
     }
-    // What is known beside the text is about the default branch.
+    // Additional facts are known only about the default branch.
     let is_default = state.revision.is_none();
     let panel = async {
         match state.at.filter(|_| is_default) {
@@ -209,7 +209,7 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     };
     let (file, known, panel) = tokio::join!(asker.tool::<ShownFile>("show_file", arguments), known, panel);
     let file = file?.result;
-    // It is an addition: without it the file is still worth reading.
+    // These facts are optional: without them the file is still worth reading.
     let known = known.map(|answered| answered.result).unwrap_or_default();
     let shows_authors = state.shows_authors;
     // In a file that has changed, the lines are no longer those that the commits added.
@@ -220,7 +220,7 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     Ok(LoadedFile { file, known, notes, shows_authors, authors, panel, permalink })
 }
 
-/// The first line of a page that begins at `from`, or has `line` in its middle if that is on another page.
+/// Returns the first line of a page that begins at `from`, or that has `line` in its middle if that is on another page.
 fn first_line(from: u32, line: Option<u32>) -> u32 {
     match line {
         Some(line) if line < from || line - from >= LINES_MAX => line.saturating_sub(LINES_MAX / 2).max(1),
@@ -228,7 +228,7 @@ fn first_line(from: u32, line: Option<u32>) -> u32 {
     }
 }
 
-/// What is said above the lines where a part begins: its risks and broken rules, and its authors if they are to be named there.
+/// Collects the notes above the lines where a part begins: its risks and violated rules, and its authors if they are to be named there.
 fn notes(known: &KnownFile, first_line: u32, names_authors: bool) -> BTreeMap<u32, Vec<String>> {
     let mut notes: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for part in &known.parts {
@@ -300,7 +300,7 @@ fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) ->
     }
 }
 
-/// Which revision is shown, and a link to the default branch.
+/// Renders which revision is shown, and a link to the default branch.
 fn revision_note(place: &Place<'_>, revision: &str, commit: Option<&str>) -> Markup {
     html! {
         p.note {
@@ -311,7 +311,7 @@ fn revision_note(place: &Place<'_>, revision: &str, commit: Option<&str>) -> Mar
     }
 }
 
-/// Who changed the file last, and a link that shows or hides who wrote its lines, or that this is not known.
+/// Renders the author of the last change, and a link that shows or hides the authors of the lines, or a note that they are unknown.
 fn last_change(place: &Place<'_>, known: &KnownFile, shows_authors: bool) -> Markup {
     let has_authors = known.lines_known || known.parts.iter().any(|part| !part.authors.is_empty());
     html! {
@@ -331,7 +331,7 @@ fn last_change(place: &Place<'_>, known: &KnownFile, shows_authors: bool) -> Mar
     }
 }
 
-/// Links to the other parts of a file that does not fit a page.
+/// Renders links to the other parts of a file that does not fit on a page.
 fn parts(place: &Place<'_>, file: &ShownFile) -> Markup {
     let lines = file.end_line.saturating_sub(file.start_line) + 1;
     let before = file.start_line.saturating_sub(lines).max(1);
@@ -344,7 +344,7 @@ fn parts(place: &Place<'_>, file: &ShownFile) -> Markup {
     }
 }
 
-/// The definitions of the file; the parts of prose and other files without definitions.
+/// Renders the definitions of the file; for prose and other files without definitions, its parts.
 fn outline(place: &Place<'_>, file: &ShownFile, definitions: &[KnownDefinition]) -> Markup {
     html! {
         h2 { "Outline" }
@@ -384,7 +384,7 @@ fn outline_of_chunks(chunks: &[OutlineChunk]) -> Markup {
     }
 }
 
-/// The class that indents an entry of the outline; what is deeper stands on the third level.
+/// Returns the class that indents an entry of the outline; deeper levels are indented like the third.
 fn indent(level: usize) -> Option<&'static str> {
     match level {
         0 => None,
@@ -394,7 +394,7 @@ fn indent(level: usize) -> Option<&'static str> {
     }
 }
 
-/// A line of the file, which another part of it may show.
+/// Returns the address of a line in the file, which may be on another page of it.
 fn outline_address(place: &Place<'_>, file: &ShownFile, line: u32) -> String {
     if (file.start_line..=file.end_line).contains(&line) {
         return format!("#L{line}");

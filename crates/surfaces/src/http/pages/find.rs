@@ -1,4 +1,4 @@
-//! `GET /p/{project}/r/{repository}/find`: files by a part of their path.
+//! `GET /p/{project}/r/{repository}/find`: finds files by a part of their path.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;

@@ -1,4 +1,4 @@
-//! `GET /p/{project}/r/{repository}/tree`: the indexed files of a folder.
+//! `GET /p/{project}/r/{repository}/tree`: lists the indexed files of a folder.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -79,7 +79,7 @@ fn content(place: &Place<'_>, list: &FolderList) -> Markup {
     }
 }
 
-/// The repository and the folders above a file or folder, as links.
+/// Renders the repository and the folders above a file or folder as links.
 pub(super) fn trail(place: &Place<'_>) -> Markup {
     let ends: Vec<usize> = place.path.match_indices('/').map(|(at, _)| at).collect();
     let starts = std::iter::once(0).chain(ends.iter().map(|end| end + 1));
@@ -96,7 +96,7 @@ pub(super) fn trail(place: &Place<'_>) -> Markup {
     }
 }
 
-/// The address is not UTF-8, so it names nothing.
+/// Returns the error for an address that is not UTF-8, and therefore does not exist.
 pub(super) fn no_such_address() -> PageError {
     PageError::new(ErrorCode::NotFound, "There is no such page.")
 }

@@ -1,5 +1,5 @@
 //! Forms that change something. Each carries a token that only pages of this server can read, so no other site can send one with
-//! the rights of somebody who is signed in, or of whoever sits at this machine.
+//! the rights of a signed-in user, or of the local user of this machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,51 +17,51 @@ use gate::app::App;
 
 /// The field that holds the token.
 const TOKEN: &str = "form_token";
-/// Longest form: a finding's justification, or a list of folders.
+/// Size limit of a form: a finding's justification, or a list of folders.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// A form that a page of this server sent.
 pub(super) struct SentForm {
-    /// Who sent it.
+    /// The sender of the form.
     pub(super) asker: Asker,
     fields: BTreeMap<String, String>,
 }
 
 impl SentForm {
-    /// A field without the spaces around it; empty if it was not sent.
+    /// Returns a field without surrounding white space; empty if it was not sent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.fields.get(name).map(|value| value.trim()).unwrap_or_default()
     }
 
-    /// A field that may be left empty.
+    /// Returns a field that may be empty; `None` if it is.
     pub(super) fn optional(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// A field that must not be empty; `label` is what the page calls it.
+    /// Returns a field that must not be empty; `label` is its name on the page.
     pub(super) fn required(&self, name: &str, label: &str) -> Result<&str, PageError> {
         self.optional(name).ok_or_else(|| {
             PageError::new(ErrorCode::InvalidRequest, format!("The field \"{label}\" must not be empty."))
         })
     }
 
-    /// Whether a box was ticked.
+    /// Returns `true` if a box was ticked.
     pub(super) fn is_ticked(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
-    /// The names of the fields that begin with `prefix`, without it: the ticked boxes of a group.
+    /// Returns the names of the fields that begin with `prefix`, without it: the ticked boxes of a group.
     pub(super) fn ticked<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.keys().filter_map(move |name| name.strip_prefix(prefix))
     }
 
-    /// The project that the form is about.
+    /// Returns the project that the form is about.
     pub(super) fn project(&self) -> &str {
         self.optional("project").unwrap_or_else(|| self.asker.default_project())
     }
 
-    /// Carries out what the form asks for, unless it was sent before; `done` says what it did then. The form must have the field of
-    /// [`single_use`].
+    /// Carries out the form, unless it was sent before; `done` describes what it did the first time. The form must have the field
+    /// of [`single_use`].
     pub(super) async fn once<T>(
         &self,
         done: &str,
@@ -80,7 +80,7 @@ impl SentForm {
         match &outcome {
             Ok(_) => sent.end(form, true),
             Err(error) if error.is_refusal() => sent.end(form, false),
-            // Whether it was carried out is not known, so it stays one that has begun.
+            // The outcome is unknown, so the form remains one that has begun.
             Err(_) => {}
         }
         outcome
@@ -110,52 +110,53 @@ impl FromRequest<Arc<App>> for SentForm {
     }
 }
 
-/// Makes the tokens of forms, and signs other things that only this process may make; the key is random and lives as long as it.
+/// Creates the tokens of forms, and signs other data that only this process may create; the key is random and lives as long as
+/// the process.
 pub(super) struct FormTokens(Option<[u8; 32]>);
 
 impl FormTokens {
-    /// Tokens under a key derived from `secret`; without one no form is accepted.
+    /// Creates tokens under a key derived from `secret`; without a secret no form is accepted.
     pub(super) fn new(secret: Option<&str>) -> Self {
         Self(secret.map(|secret| *blake3::hash(secret.as_bytes()).as_bytes()))
     }
 
-    /// The token of somebody, by the id of the principal, in a session; `None` stands for those who need no session.
+    /// Returns the token of a principal, by its id, in a session; `None` represents principals that need no session.
     pub(super) fn of(&self, session: Option<blake3::Hash>, principal_id: &str) -> Option<FormToken> {
         let session = session.map_or([0; 32], |session| *session.as_bytes());
         let whose = [session.as_slice(), principal_id.as_bytes()].concat();
         self.0.as_ref().map(|key| FormToken(blake3::keyed_hash(key, &whose)))
     }
 
-    /// Signs what a browser keeps for this process, under a key of its own; without a secret nothing can be signed.
+    /// Signs the data that a browser keeps for this process, under a key of its own; without a secret nothing can be signed.
     pub(super) fn signature(&self, text: &str) -> Option<blake3::Hash> {
         let key = blake3::derive_key("PairOfCleats: what a browser keeps", self.0.as_ref()?);
         Some(blake3::keyed_hash(&key, text.as_bytes()))
     }
 
-    /// Whether [`Self::signature`] made the signature of the text. Compares in constant time.
+    /// Checks whether [`Self::signature`] made the signature of the text. Compares in constant time.
     pub(super) fn is_signed(&self, text: &str, signature: &str) -> bool {
         let expected = self.signature(text);
         blake3::Hash::from_hex(signature).is_ok_and(|sent| expected.is_some_and(|expected| sent == expected))
     }
 }
 
-/// What a form must carry.
+/// The token that a form must carry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FormToken(blake3::Hash);
 
 impl FormToken {
-    /// Compares in constant time.
+    /// Compares the token with the sent one in constant time.
     fn is(self, sent: &str) -> bool {
         blake3::Hash::from_hex(sent).is_ok_and(|sent| sent == self.0)
     }
 
-    /// What a form of this session is known by that carries a value of its own.
+    /// Returns the identity of a form of this session that carries a value of its own.
     fn of_form(self, value: &str) -> OneForm {
         OneForm { session: self.0, value: blake3::keyed_hash(self.0.as_bytes(), value.as_bytes()) }
     }
 }
 
-/// The hidden field of a form that changes something.
+/// Renders the hidden field of a form that changes something.
 pub(super) fn token_field(asker: &Asker) -> Markup {
     let token = asker.form_token.map(|token| token.0.to_hex());
     html! { @if let Some(token) = token { input type="hidden" name=(TOKEN) value=(token.as_str()); } }

@@ -1,7 +1,7 @@
-//! Signing in at the OpenID Connect issuer that the operator configured, instead of with a key.
+//! Sign-in at the OpenID Connect issuer that the operator configured, as an alternative to a key.
 //!
-//! What the attempt must remember is kept in a cookie of the browser that began it, so an answer of the issuer counts only there, and
-//! nothing of an attempt is stored here. The cookie is signed, so it counts only if this process made it.
+//! The state of an attempt is kept in a cookie of the browser that began it, so an answer of the issuer is valid only there, and
+//! no state is stored here. The cookie is signed, so it is valid only if this process created it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub(super) const CALLBACK_PATH: &str = "/sign-in/callback";
 
 /// The cookie of an attempt; [`Cookie::new`] completes the name.
 const COOKIE: &str = "pairofcleats_sign_in";
-/// How long somebody may take at the issuer.
+/// The time that a user may take at the issuer.
 const ATTEMPT: Duration = Duration::from_secs(600);
-/// Longest address of the next page in the cookie, which browsers limit to 4,096 bytes; a longer one becomes the search page.
+/// Length limit of the next page's address in the cookie, which browsers limit to 4,096 bytes; a longer one becomes the search page.
 const NEXT_BYTES_MAX: usize = 1500;
 
 /// `GET /sign-in/issuer`: sends the browser to the issuer.
@@ -147,7 +147,7 @@ fn client(access: &Access) -> Result<&SignInClient, PageError> {
 }
 
 fn unreachable_issuer(problem: &HttpError) -> PageError {
-    tracing::warn!(%problem, "nobody can sign in at oauth.issuer");
+    tracing::warn!(%problem, "sign-in at oauth.issuer is not available");
     PageError {
         hint: Some(
             "Try again in a few seconds; the operator should check that the issuer can be reached."
@@ -157,7 +157,8 @@ fn unreachable_issuer(problem: &HttpError) -> PageError {
     }
 }
 
-/// Where the issuer sends the browser back to: this server by the name that the browser used, which was checked before.
+/// Returns the address to which the issuer sends the browser back: this server by the name that the browser used, which was
+/// checked before.
 fn redirect_url(app: &App, headers: &HeaderMap) -> Result<String, PageError> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.ok_or_else(|| PageError::new(ErrorCode::InvalidRequest, "The request names no host."))?;
@@ -165,7 +166,7 @@ fn redirect_url(app: &App, headers: &HeaderMap) -> Result<String, PageError> {
     Ok(format!("{scheme}://{host}{CALLBACK_PATH}"))
 }
 
-/// The value of the cookie: what the browser keeps while somebody is at the issuer.
+/// The value of the cookie, which the browser keeps while the user is at the issuer.
 #[derive(Debug, PartialEq)]
 struct AttemptCookie {
     state: String,
@@ -174,7 +175,7 @@ struct AttemptCookie {
 }
 
 impl AttemptCookie {
-    /// The value as one word, after its signature; none if this process cannot sign.
+    /// Formats the value as one word, after its signature; `None` if this process cannot sign.
     fn to_text(&self, signer: &FormTokens) -> Option<String> {
         let next = Some(encoded(&self.next)).filter(|next| next.len() <= NEXT_BYTES_MAX);
         let next = next.unwrap_or_else(|| encoded(search::PATH));

@@ -1,4 +1,4 @@
-//! What all pages have in common: head, navigation, search box.
+//! Parts that all pages share: head, navigation, search box.
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
@@ -32,7 +32,7 @@ pub(super) static NAVIGATION: &[NavigationLink] = &[
 pub(super) struct NavigationLink {
     label: &'static str,
     path: &'static str,
-    /// The tool or operation that a caller must be able to call to see the link; everybody sees a link without one.
+    /// The tool or operation that a caller must be able to call to see the link; a link without one is always shown.
     tool: Option<&'static str>,
 }
 
@@ -40,22 +40,22 @@ pub(super) struct NavigationLink {
 pub(super) struct Frame<'a> {
     pub(super) title: &'a str,
     pub(super) project: &'a str,
-    /// The repository that the page is about, in which the search box of the head searches; empty if there is none.
+    /// The repository that the page is about, in which the search box of the head searches; empty if the page is not about one.
     pub(super) repository: &'a str,
     /// The page of [`NAVIGATION`] that this one belongs to.
     pub(super) section: &'a str,
     /// The links of [`NAVIGATION`] that the asker may use.
     pub(super) links: Vec<&'static NavigationLink>,
     pub(super) is_signed_in: bool,
-    /// The search box of the head; a page that has one of its own shows none.
+    /// `true` to show the search box in the head; a page with a search box of its own omits it.
     pub(super) has_search_box: bool,
-    /// Its address, if the page shows work in progress: the script reads the part `data-live`, which has this address, again every few
-    /// seconds; without scripts the whole page is loaded again. The browser may know another address, that of a form whose answer this is.
+    /// The address of a page that shows work in progress: the script reloads the part `data-live`, which has this address, every few
+    /// seconds; without scripts the whole page is reloaded. The browser may show another address, that of a form whose answer this is.
     pub(super) live: Option<String>,
 }
 
 impl<'a> Frame<'a> {
-    /// The frame of a page below no section, with a search box.
+    /// Creates the frame of a page without a section, with a search box.
     pub(super) fn new(asker: &Asker, project: &'a str, title: &'a str) -> Self {
         Self {
             title,
@@ -69,7 +69,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The frame of a page for somebody who is not known yet.
+    /// Creates the frame of a page for a user who has not signed in yet.
     pub(super) fn signed_out(title: &'a str, section: &'a str) -> Self {
         Self {
             title,
@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The response.
+    /// Responds with the page.
     pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
         (status, Html(self.page(content).into_string())).into_response()
     }
@@ -126,7 +126,7 @@ impl<'a> Frame<'a> {
     }
 
     fn search_box(&self) -> Markup {
-        // Records are found by their own mode, which the box of the head does not choose.
+        // Records are searched in a mode of their own, which the box of the head does not offer.
         let repository = Some(self.repository).filter(|name| !name.is_empty() && !is_of_records(name));
         let label = repository.map_or_else(|| "Search code".to_owned(), |name| format!("Search in {name}"));
         html! {
@@ -140,17 +140,17 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The links of [`NAVIGATION`] that need no tool, or one that passes the test.
+/// Returns the links of [`NAVIGATION`] that need no tool, or one that passes the test.
 fn links(may_call: impl Fn(&str) -> bool) -> Vec<&'static NavigationLink> {
     NAVIGATION.iter().filter(|link| link.tool.is_none_or(&may_call)).collect()
 }
 
-/// The hidden field that keeps the project of a form.
+/// Renders the hidden field that keeps the project of a form.
 pub(super) fn project_field(project: &str) -> Markup {
     html! { @if !shown_project(project).is_empty() { input type="hidden" name="project" value=(project); } }
 }
 
-/// The project as addresses name it: the default workspace needs no name.
+/// Returns the project as it appears in addresses: the default workspace needs no name.
 pub(super) fn shown_project(project: &str) -> &str {
     if project == "default" { "" } else { project }
 }

@@ -1,4 +1,4 @@
-//! The column beside the lines of a file that says who wrote them, and when.
+//! The column beside the lines of a file that shows their authors and dates.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::text::minute;
 use gate::tools::browse::{KnownCommit, KnownLines};
 
-/// The labels of the column for the lines that are shown, by the line that each is beside: the first of a run.
+/// Renders the labels of the column for the shown lines, keyed by the line that each is beside: the first of a run.
 pub(super) fn labels(lines: &KnownLines, shown: RangeInclusive<u32>) -> BTreeMap<u32, Markup> {
     let (first, last) = (*shown.start(), *shown.end());
     let runs = lines.runs.iter().filter(|run| run.end_line >= first && run.start_line <= last);

@@ -13,29 +13,29 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The page of the file.
+    /// Returns the page of the file.
     pub(super) fn file(&self) -> String {
         let Self { project, repository, path } = self;
         format!("/p/{}/r/{}/-/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
     }
 
-    /// The page of the file, at a line.
+    /// Returns the page of the file, at a line.
     pub(super) fn line(&self, line: u32) -> String {
         line_of(&self.file(), line)
     }
 
-    /// The file as plain text.
+    /// Returns the address of the file as plain text.
     pub(super) fn raw(&self) -> String {
         let Self { project, repository, path } = self;
         format!("/p/{}/r/{}/raw/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
     }
 
-    /// The page that finds files of the repository.
+    /// Returns the page that finds files of the repository.
     pub(super) fn find(&self) -> String {
         format!("/p/{}/r/{}/find", encoded(self.project), encoded(self.repository))
     }
 
-    /// The page of a folder; the path is empty for the repository itself.
+    /// Returns the page of a folder; the path is empty for the repository itself.
     pub(super) fn folder(&self) -> String {
         let Self { project, repository, path } = self;
         let folder = format!("/p/{}/r/{}/tree", encoded(project), encoded(repository));
@@ -46,8 +46,8 @@ impl Place<'_> {
 /// The last line that the first part of a file shows, unless its lines are very long.
 const LINES_OF_FIRST_PART: u32 = 1000;
 
-/// A line on the page of a file, whose address may have parameters. A file may not fit a page, so the address of a late line also
-/// asks for the part that has it.
+/// Returns the address of a line on the page of a file, which may have parameters. A file may not fit on a page, so the address
+/// of a late line also selects the part that contains it.
 pub(super) fn line_of(file: &str, line: u32) -> String {
     let separator = if file.contains('?') { '&' } else { '?' };
     match line > LINES_OF_FIRST_PART {
@@ -56,7 +56,7 @@ pub(super) fn line_of(file: &str, line: u32) -> String {
     }
 }
 
-/// An address with parameters; those without a value are left out.
+/// Returns an address with parameters; those without a value are omitted.
 pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = parameters
         .iter()
@@ -66,7 +66,7 @@ pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
-/// A text as one segment of a path, or as the value of a parameter.
+/// Encodes a text as one segment of a path, or as the value of a parameter.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }

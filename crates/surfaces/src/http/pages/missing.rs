@@ -1,4 +1,4 @@
-//! What a browser gets at an address that is no page, or with a method that a page does not take. Programs get JSON there.
+//! The answer to a browser for an address without a page, or a method that a page does not support. Programs get JSON there.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::layout::Frame;
 use super::{repositories, search};
 use gate::app::App;
 
-/// Whether a browser asks, which takes HTML and says so.
+/// Checks whether the client is a browser, which accepts HTML and says so.
 pub(in super::super) fn is_browser(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| {
@@ -21,7 +21,7 @@ pub(in super::super) fn is_browser(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The page that says so, with the status of the answer.
+/// Responds with a page that reports the error, with the status of the answer.
 pub(in super::super) async fn no_page(app: &Arc<App>, request: Request, status: StatusCode) -> Response {
     let mut parts = request.into_parts().0;
     let asker = match Asker::from_request_parts(&mut parts, app).await {
@@ -46,7 +46,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn a_browser_is_what_takes_html() {
+    fn a_client_that_accepts_html_is_a_browser() {
         let asks = |accept: &'static str| {
             is_browser(&HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]))
         };

@@ -1,6 +1,6 @@
-//! The pages: search, files, symbols, repositories, findings, instructions and launch runs for people with a browser.
+//! The pages: search, files, symbols, repositories, findings, instructions and launch runs for browsers.
 //!
-//! A page asks the gate like every other surface and renders the answer, so no rule and no SQL lives here. Each state is a URL that
+//! A page calls the gate like every other surface and renders the answer, so it contains neither rules nor SQL. Each state is a URL that
 //! works without scripts; the one script adds keys and copying. Text from repositories only ever becomes text: `maud` escapes it.
 
 mod administration;
@@ -52,7 +52,7 @@ pub(super) use sign_in::redirect as redirect_to_sign_in;
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
 
-/// Every page. [`layout::NAVIGATION`] lists those that the head of each page links to.
+/// All pages. [`layout::NAVIGATION`] lists those that the head of each page links to.
 pub(super) static PAGES: &[Route] = &[
     page(search::PATH, GET, |method| on(method, search::show)),
     page(suggest::PATH, GET, |method| on(method, suggest::show)),
@@ -108,17 +108,18 @@ const fn public(path: &'static str, method: MethodFilter, handler: Handler) -> R
     Route { path, method, handler, public: true, operation: Operation::Undocumented }
 }
 
-/// Whether a route is a page that needs a key: a browser without one is asked to sign in there, and only there does the cookie count.
+/// Returns `true` if a route is a page that needs a key: a browser without one is asked to sign in there, and only there does the
+/// cookie count.
 pub(super) fn is_page(route: &str) -> bool {
     PAGES.iter().any(|page| page.path == route && !page.public)
 }
 
-/// Whether a route is a page, so that what is sent there must come from a form of this server.
+/// Returns `true` if a route is a page, which accepts only what a form of this server sends.
 pub(super) fn has_forms(route: &str) -> bool {
     PAGES.iter().any(|page| page.path == route)
 }
 
-/// Headers of every page: nothing is loaded from elsewhere, embedded elsewhere, guessed, or passed on.
+/// Headers of every page: it loads nothing from elsewhere, and must not be embedded elsewhere or sniffed; other sites get no referrer.
 const HEADERS: [(HeaderName, &str); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -145,7 +146,7 @@ fn with_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // What a page shows depends on who asks and on what is indexed.
+    // The content of a page depends on the caller and on what is indexed.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
     response
 }

@@ -29,18 +29,18 @@ impl Parameters {
         Ok(Self { project, values })
     }
 
-    /// The value of a parameter; `None` if it was not sent.
+    /// Returns the value of a parameter; `None` if it was not sent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    /// The value of a parameter; empty if it was not sent.
+    /// Returns the value of a parameter; empty if it was not sent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 }
 
-/// The address of a page about a project.
+/// Returns the address of a page about a project.
 pub(super) fn url(path: &str, project: &str, parameters: &[(&str, &str)]) -> String {
     with_parameters(path, &[&[("project", shown_project(project))], parameters].concat())
 }

@@ -1,4 +1,4 @@
-//! `GET /p/{project}/r/{repository}/raw/{path}`: a file as plain text, which no browser takes for anything else.
+//! `GET /p/{project}/r/{repository}/raw/{path}`: sends a file as plain text, which browsers do not interpret as anything else.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -13,8 +13,8 @@ use gate::tools::browse::{FileText, READ_FILE};
 
 pub(super) const PATH: &str = "/p/{project}/r/{repository}/raw/{*path}";
 
-/// `GET /p/{project}/r/{repository}/raw/{path}`, with the parameter `revision` for another branch or tag than the default one. The
-/// text ends early where the limit of answers cuts it, and a header says so.
+/// `GET /p/{project}/r/{repository}/raw/{path}`, with the parameter `revision` for a branch or tag other than the default one.
+/// The text ends early if it exceeds the limit of answers, which a header reports.
 pub(super) async fn show(
     asker: Asker,
     path: Result<Path<(String, String, String)>, PathRejection>,

@@ -1,5 +1,5 @@
-//! `/repositories`: what is indexed, how fresh it is, what was left out and why, which runs are in progress; and adding, refreshing
-//! and removing.
+//! `/repositories`: shows what is indexed, how fresh it is, which files were omitted and why, and which runs are in progress;
+//! adds, refreshes and removes repositories.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -20,10 +20,10 @@ use contract::ErrorCode;
 
 pub(super) const PATH: &str = "/repositories";
 
-/// Most revisions of a repository that are named.
+/// Maximum number of revisions of a repository that are named.
 const REVISIONS_NAMED_MAX: usize = 5;
 
-/// The page of a project's repositories.
+/// Returns the page of a project's repositories.
 pub(super) fn url(project: &str) -> String {
     parameters::url(PATH, project, &[])
 }
@@ -111,7 +111,7 @@ impl Job {
         matches!(self.state.as_str(), "queued" | "running")
     }
 
-    /// What it does; a job of upkeep names its work where others name a repository.
+    /// Describes the job; a maintenance job names its work where others name a repository.
     fn work(&self) -> Markup {
         html! {
             @match (self.kind.as_str(), self.repository.as_deref()) {
@@ -168,7 +168,7 @@ async fn respond(asker: &Asker, project: &str, failed: Option<&PageError>, typed
     let content = html! {
         h1 { "Repositories" }
         @if let Some(error) = failed { (failure::note(error)) }
-        // The script replaces this part alone while a run is in progress, so that nothing that is being typed is lost.
+        // The script replaces only this part while a run is in progress, so that text being typed is not lost.
         div.state data-live=[frame.live.as_deref()] {
             @match &status {
                 Some(status) => (content(&actions, status)),
@@ -180,14 +180,14 @@ async fn respond(asker: &Asker, project: &str, failed: Option<&PageError>, typed
     frame.respond(failed.map_or(StatusCode::OK, |error| error.status), &content)
 }
 
-/// The forms that change what is indexed; those that the gate would refuse are not shown.
+/// The forms that change what is indexed; those that the gate would refuse are omitted.
 struct Actions<'a> {
     asker: &'a Asker,
     project: &'a str,
 }
 
 impl Actions<'_> {
-    /// Indexes a folder or an address, into this project or another.
+    /// Renders the form that indexes a folder or an address, into this project or another.
     fn add(&self, typed: &str) -> Markup {
         html! {
             @if self.asker.may_call("build_index") {
@@ -272,7 +272,7 @@ fn row(actions: &Actions<'_>, repository: &Repository) -> Markup {
     }
 }
 
-/// The branches and tags that are indexed beside the default branch.
+/// Renders the branches and tags that are indexed in addition to the default branch.
 fn revisions(revisions: &[Revision]) -> Markup {
     let more = revisions.len().saturating_sub(REVISIONS_NAMED_MAX);
     html! {

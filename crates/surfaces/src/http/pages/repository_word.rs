@@ -1,5 +1,5 @@
-//! `repo:NAME` in the search box, which chooses the repository like the list below the box. Only the pages know this word: other
-//! callers name the repository by an argument of its own.
+//! `repo:NAME` in the search box, which chooses the repository like the list below the box. Only the pages support this word:
+//! other callers name the repository by an argument of its own.
 
 use engine::search::fields::field_name;
 use engine::search::query::SearchQuery;
@@ -8,8 +8,8 @@ use engine::search::slashed_query;
 /// The word without its value.
 const WORD: &str = "repo:";
 
-/// Takes the first such word out of a query; returns the rest of the query and the name. `None` if there is none outside of quotes
-/// and patterns, and if the query is a pasted text, which has no syntax. `repo::open` is a qualified name, and `repo://x` an address.
+/// Takes the first such word out of a query; returns the rest of the query and the name. `None` if the query has no such word outside of
+/// quotes and patterns, or if it is a pasted text, which has no syntax. `repo::open` is a qualified name, and `repo://x` an address.
 pub(super) fn take_repository(query: &str) -> Option<(String, String)> {
     let begins_word = |at: &usize| {
         let before = &query[..*at];

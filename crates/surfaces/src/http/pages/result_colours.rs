@@ -1,5 +1,5 @@
-//! Colours of hits and matching lines: those of the whole text of their chunk where it is known, because a string or a comment may
-//! begin above what is shown, or end below it.
+//! Colours hits and matching lines: like the whole text of their chunk where it is known, because a string or a comment may begin
+//! above the shown lines, or end below them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use languages::highlight::{HighlightedSpan, by_line};
 
 use super::data::Asker;
 
-/// Some lines of a chunk, as a page shows them: without their common indentation, and the last one perhaps cut.
+/// Some lines of a chunk, as a page shows them: without their common indentation, and possibly with the last one cut.
 pub(super) struct ShownPart<'a> {
     /// Language id; empty if it is unknown.
     pub(super) language: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct ShownPart<'a> {
     pub(super) text: &'a str,
 }
 
-/// The coloured parts of each of `parts`, which are in the order of [`Sources::of_parts`].
+/// Returns the coloured parts of each of `parts`, which are in the order of [`Sources::of_parts`].
 pub(super) async fn colours(
     asker: &Asker,
     parts: &[ShownPart<'_>],
@@ -37,7 +37,7 @@ pub(super) async fn colours(
         .collect()
 }
 
-/// The texts to colour, and for each part the position of the text that has its colours, with the source if it is a whole one.
+/// Returns the texts to colour and, for each part, the position of the text that has its colours, with the source if that is a whole one.
 fn texts<'s>(
     parts: &[ShownPart<'_>],
     sources: &'s Sources,
@@ -59,7 +59,7 @@ fn texts<'s>(
     (texts, coloured_by)
 }
 
-/// The colours of a part, which is found again line by line in the whole text.
+/// Returns the colours of a part, which is located line by line in the whole text.
 fn within(part: &ShownPart<'_>, source: &SourceText, spans: &[HighlightedSpan]) -> Vec<HighlightedSpan> {
     let above = usize::try_from(part.first_line.saturating_sub(source.start_line)).unwrap_or(usize::MAX);
     let lines = by_line(&source.text, spans).skip(above);
@@ -95,7 +95,7 @@ mod tests {
 
     const WHOLE: &str = "def f():\n    '''é\n    more text\n    '''\n    return 1\n";
 
-    /// The coloured parts of a text that is shown from a line on.
+    /// Returns the coloured parts of a text that is shown from a line on.
     fn shown(first_line: u32, text: &'static str) -> Vec<(&'static str, Highlight)> {
         let span = |start, end, highlight| HighlightedSpan { start, end, highlight };
         let (string_start, string_end) = (WHOLE.find("'''").unwrap(), WHOLE.rfind("'''").unwrap() + 3);
@@ -118,7 +118,7 @@ mod tests {
         );
         assert_eq!(shown(10, "def f():\n    '''é…"), [("def", Highlight::Keyword), ("'''é", string)]);
         assert_eq!(shown(12, "mor…"), [("mor", string)]);
-        // What is not found there has no colours, and neither has what lies below the text.
+        // Lines that are not found there have no colours, and neither have those below the text.
         assert_eq!(shown(12, "other\n'''"), [("'''", string)]);
         assert_eq!(shown(99, "more text"), []);
     }

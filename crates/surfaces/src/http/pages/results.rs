@@ -1,4 +1,4 @@
-//! The answer of a search as the page reads and shows it.
+//! The answer of a search, as the page reads and renders it.
 
 use engine::search::{Facets, Sources};
 use languages::highlight::HighlightedSpan;
@@ -14,10 +14,10 @@ use crate::code_pieces::language_of;
 use crate::marks::Marks;
 use crate::score;
 
-/// Callers that a hit names.
+/// The number of callers that a hit names.
 const CALLERS_MAX: usize = 5;
 
-/// What the page needs of an answer.
+/// The part of an answer that the page needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Results {
@@ -47,7 +47,7 @@ pub(super) struct Hit {
     name: Option<String>,
     headline: Option<String>,
     repo: Option<String>,
-    /// The branches and tags that were asked for and have it.
+    /// The requested branches and tags that contain it.
     #[serde(default)]
     revisions: Vec<String>,
     snippet: Option<String>,
@@ -86,7 +86,7 @@ struct MatchedLine {
 }
 
 impl Results {
-    /// The code of the answer, in the order in which it is shown by the functions of [`ResultsView`].
+    /// Returns the code of the answer, in the order in which the functions of [`ResultsView`] show it.
     pub(super) fn parts(&self) -> Vec<ShownPart<'_>> {
         let hits = self.hits.iter().map(|hit| ShownPart {
             language: language_of(&hit.file).unwrap_or_default(),
@@ -103,7 +103,7 @@ impl Results {
 }
 
 impl Hit {
-    /// Number of the first line of the snippet.
+    /// Returns number of the first line of the snippet.
     fn first_line(&self) -> u32 {
         self.snippet_line.unwrap_or(self.start_line)
     }
@@ -112,7 +112,7 @@ impl Hit {
 /// A hit with the coloured parts of its snippet.
 type ColouredHit<'a> = (&'a Hit, &'a [HighlightedSpan]);
 
-/// The hits of a file as some revisions have it; without revisions, as the default branch has it.
+/// The hits of a file in some revisions; without revisions, in the default branch.
 struct FileHits<'a> {
     place: Place<'a>,
     revisions: &'a [String],
@@ -120,7 +120,7 @@ struct FileHits<'a> {
 }
 
 impl FileHits<'_> {
-    /// The page of the file, as the first of the revisions has it.
+    /// Returns the page of the file in the first of the revisions.
     fn url(&self) -> String {
         file_url(&self.place, self.revisions)
     }
@@ -130,10 +130,10 @@ fn file_url(place: &Place<'_>, revisions: &[String]) -> String {
     with_parameters(&place.file(), &[("revision", revisions.first().map_or("", String::as_str))])
 }
 
-/// What the results are shown in.
+/// The context in which the results are shown.
 pub(super) struct ResultsView<'a> {
     pub(super) project: &'a str,
-    /// The repository of a hit that names none: the only one that was searched.
+    /// The repository of hits that do not name one: the only one that was searched.
     pub(super) repository: &'a str,
     pub(super) marks: &'a Marks,
     /// The colours of [`Results::parts`].
@@ -141,7 +141,7 @@ pub(super) struct ResultsView<'a> {
 }
 
 impl ResultsView<'_> {
-    /// Ranked hits, those of a file together, where the best of them stands.
+    /// Renders ranked hits, grouped by file; a group is at the position of its best hit.
     pub(super) fn hits(&self, hits: &[Hit]) -> Markup {
         let mut files: Vec<FileHits<'_>> = Vec::new();
         for (at, hit) in hits.iter().enumerate() {
@@ -205,7 +205,7 @@ impl ResultsView<'_> {
         }
     }
 
-    /// Matching lines, file by file.
+    /// Renders matching lines, file by file.
     pub(super) fn lines(&self, matches: &Matches) -> Markup {
         let mut colours = self.colours.iter();
         html! {
@@ -255,7 +255,7 @@ fn file_head(place: &Place<'_>, revisions: &[String]) -> Markup {
     }
 }
 
-/// What found a hit, and the parts of its score.
+/// Renders what found a hit, and the parts of its score.
 fn breakdown(score: f64, parts: &Map<String, Value>) -> Markup {
     html! {
         p.dim { (score::found_by(parts)) }
@@ -266,12 +266,12 @@ fn breakdown(score: f64, parts: &Map<String, Value>) -> Markup {
     }
 }
 
-/// The address of a search for code like a chunk.
+/// Returns the address of a search for code like a chunk.
 pub(super) fn similar_url(project: &str, chunk: i64) -> String {
     search_url(project, &format!("chunk:{chunk}"))
 }
 
-/// The address of a search with another query.
+/// Returns the address of a search with another query.
 pub(super) fn search_url(project: &str, query: &str) -> String {
     with_parameters(super::search::PATH, &[("q", query), ("project", super::layout::shown_project(project))])
 }

@@ -1,4 +1,4 @@
-//! `GET /`: the search box, and what was found. Without a query: where to begin.
+//! `GET /`: the search box, and the results. Without a query, the start page.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -24,14 +24,14 @@ use gate::tools::browse::SEARCH_PAGE;
 
 pub(super) const PATH: &str = "/";
 
-/// Hits of a page.
+/// Number of hits on a page.
 const HITS: usize = 20;
-/// Matching lines of a page.
+/// Number of matching lines on a page.
 const LINES: usize = 100;
-/// Repositories that the empty page names; the page of repositories names all.
+/// Number of repositories that the start page names; the page of repositories lists all.
 const REPOSITORIES_SHOWN: usize = 30;
 
-/// How the words of the box are read, with the label of the choice.
+/// The ways in which the words in the box are interpreted, with the label of the choice.
 const MODES: &[(&str, &str)] = &[
     ("", "code and prose"),
     ("code", "code"),
@@ -42,7 +42,7 @@ const MODES: &[(&str, &str)] = &[
     ("records", "findings and rules"),
 ];
 
-/// Questions that show what the box understands.
+/// Example queries that show what the box understands.
 const EXAMPLES: &[(&str, &str)] = &[
     ("where are errors turned into responses", "a question"),
     ("parse_config", "a name"),
@@ -51,7 +51,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("/TODO|FIXME/", "a regular expression between slashes"),
 ];
 
-/// The state of the page, which is its address.
+/// The state of the page, which its address encodes.
 #[derive(Debug, Default, Clone)]
 struct SearchState {
     query: String,
@@ -63,7 +63,7 @@ struct SearchState {
     offset: usize,
 }
 
-/// Whether the whole query is a text or a regular expression to find in lines.
+/// Checks whether the whole query is a text or a regular expression to find in lines.
 pub(super) fn is_pattern_mode(mode: &str) -> bool {
     matches!(mode, "exact" | "regex")
 }
@@ -101,7 +101,7 @@ impl SearchState {
         Ok(state)
     }
 
-    /// Whether the answer has lines instead of hits.
+    /// Returns `true` if the answer has lines instead of hits.
     fn is_exact(&self) -> bool {
         is_pattern_mode(&self.mode) || slashed_query(&self.query).is_some()
     }
@@ -145,13 +145,13 @@ impl SearchState {
         )
     }
 
-    /// The first page of a search with one condition more.
+    /// Returns the first page of a search with an additional condition.
     fn narrowed(&self, Narrowed { query, mode, repository }: Narrowed) -> Self {
         let repository = repository.unwrap_or_else(|| self.repository.clone());
         Self { query, mode, repository, offset: 0, ..self.clone() }
     }
 
-    /// The words to mark in what is found.
+    /// Returns the words to mark in the results.
     fn marks(&self) -> Marks {
         Marks::of_search(&self.query, &self.mode, self.is_case_sensitive)
     }
@@ -175,7 +175,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         asker.operation::<Results>(SEARCH_PAGE, state.arguments()),
         asker.repositories(&state.project)
     );
-    // Without the names the results are still worth reading.
+    // Without the names the results are still useful.
     let known = known.unwrap_or_default();
     let (status, found) = match &answered {
         Ok(answered) => {
@@ -201,7 +201,7 @@ fn search_form(state: &SearchState, repositories: &[String]) -> Markup {
                     placeholder="A question, a name, or words with filters" data-suggest=(suggest::PATH);
                 button { "Search" }
             }
-            // The script fills it while somebody types.
+            // The script fills it while the user types.
             ul.suggestions id="suggestions" role="listbox" aria-label="Suggestions" hidden {}
             div.options {
                 label {
@@ -285,17 +285,17 @@ fn summary(result: &Results) -> String {
     }
 }
 
-/// A number with the noun that it counts.
+/// Formats a number with the noun that it counts.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What a reader should know although there is an answer.
+/// Renders warnings about the answer.
 pub(super) fn warnings(warnings: &[Warning]) -> Markup {
     html! { @for warning in warnings { p.note { (message(&warning.message)) } } }
 }
 
-/// Where an empty or partial answer looked, and what is not indexed there.
+/// Renders where an empty or partial answer looked, and what is not indexed there.
 pub(super) fn coverage(coverage: Option<&Coverage>) -> Markup {
     html! { @if let Some(coverage) = coverage { p.note { (message(&coverage.sentence())) } } }
 }
@@ -311,7 +311,7 @@ fn pages(state: &SearchState, next: Option<usize>) -> Markup {
     }
 }
 
-/// The page before the first query.
+/// Renders the page before the first query.
 fn beginning(state: &SearchState, repositories: &[String], projects: &[String]) -> Markup {
     let project = state.project.as_str();
     html! {
@@ -354,7 +354,7 @@ fn beginning(state: &SearchState, repositories: &[String], projects: &[String]) 
     }
 }
 
-/// Why there are no results: nothing is indexed yet, or not what the address names.
+/// Explains why there are no results: nothing is indexed yet, or the address names something that is not indexed.
 async fn unindexed(
     asker: &Asker,
     state: &SearchState,
@@ -371,12 +371,12 @@ async fn unindexed(
     (error.status, content)
 }
 
-/// Whether a project is among those of the asker. The default workspace is there for everybody, if only to be filled.
+/// Checks whether a project is among those of the asker. The default workspace is available to everyone, even if it is empty.
 fn is_known_project(project: &str, projects: &[String]) -> bool {
     shown_project(project).is_empty() || projects.iter().any(|id| id == project)
 }
 
-/// How the first repository gets here.
+/// Explains how to index the first repository.
 pub(super) fn nothing_indexed() -> Markup {
     html! {
         p { "Nothing is indexed yet. On the machine of the server:" }

@@ -1,6 +1,6 @@
-//! Browsers that have signed in. A session is kept in this process and stands for the key that was given: each request checks the
-//! key again, so a session ends within `access.key_cache_ms` of the revocation of its key. Only pages accept the cookie; the API
-//! never does.
+//! Sessions of signed-in browsers. A session is kept in this process and represents the key that was entered: each request checks
+//! the key again, so a session ends within `access.key_cache_ms` of the revocation of its key. Only pages accept the cookie; the
+//! API never does.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use contract::config::Server;
 
 /// The cookie's name; [`Cookie::new`] completes it.
 const COOKIE: &str = "pairofcleats_session";
-/// Most sessions; the one that was used longest ago makes room.
+/// Maximum number of sessions; the least recently used one is evicted.
 const SESSIONS_MAX: usize = 10_000;
-/// Most sessions of one holder, so that nobody can push out those of others; the holder's oldest makes room.
+/// Maximum number of sessions per holder, so that one holder cannot evict the sessions of others; the holder's oldest is evicted.
 const HOLDER_SESSIONS_MAX: usize = 50;
-/// A session ends when it was not used this long.
+/// The idle time after which a session ends.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Marks a request whose key came from a session, which it names.
+/// Marks a request whose key came from a session, and names the session.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct SignedIn(pub(super) blake3::Hash);
 
@@ -37,18 +37,18 @@ pub(in super::super) struct Sessions {
 
 struct Session {
     key: String,
-    /// Whose session it is.
+    /// The holder of the key.
     holder: blake3::Hash,
     last_used: Instant,
 }
 
 impl Sessions {
-    /// No session yet; `secret` is unguessable. Without it no form is accepted.
+    /// Creates an empty list; `secret` is unguessable. Without it no form is accepted.
     pub(in super::super) fn new(secret: Option<&str>) -> Self {
         Self { live: Mutex::default(), forms: FormTokens::new(secret), sent_once: SentOnce::default() }
     }
 
-    /// Begins a session for a key that was checked; `id` is unguessable, `holder` names whose key it is.
+    /// Begins a session for a key that was checked; `id` is unguessable, `holder` identifies the holder of the key.
     pub(super) fn begin(&self, id: &str, holder: &str, key: &str, now: Instant) {
         let holder = blake3::hash(holder.as_bytes());
         let mut sessions = self.live();
@@ -67,7 +67,7 @@ impl Sessions {
         sessions.insert(stored_id(id), Session { key: key.to_owned(), holder, last_used: now });
     }
 
-    /// The session that the request's cookie names, and its key.
+    /// Returns the session that the request's cookie names, and its key.
     pub(in super::super) fn find(
         &self,
         server: &Server,
@@ -97,32 +97,32 @@ impl Sessions {
     }
 }
 
-/// Removes the session that was used longest ago, of those that may go.
+/// Removes the least recently used of the sessions that may be removed.
 fn remove_oldest(sessions: &mut HashMap<blake3::Hash, Session>, may_go: impl Fn(&Session) -> bool) {
     let candidates = sessions.iter().filter(|(_, session)| may_go(session));
     let oldest = candidates.min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
     oldest.and_then(|oldest| sessions.remove(&oldest));
 }
 
-/// Sessions are stored under a hash, so that the time of a lookup says nothing about an id.
+/// Hashes an id: sessions are stored under a hash, so that the time of a lookup reveals nothing about an id.
 fn stored_id(id: &str) -> blake3::Hash {
     blake3::hash(id.as_bytes())
 }
 
-/// Whether browsers reach the server over TLS: its own, or that of the proxy in front.
+/// Checks whether browsers reach the server over TLS: its own, or that of the proxy in front.
 pub(super) fn is_secure(server: &Server) -> bool {
     server.tls_certificate.is_some() || server.behind_proxy || !server.trusted_proxies.is_empty()
 }
 
-/// A cookie of this server that no script reads.
+/// A cookie of this server that scripts cannot read.
 pub(super) struct Cookie {
     name: String,
     is_secure: bool,
 }
 
 impl Cookie {
-    /// The cookie `name` as the browser knows it that sends `headers`. Behind TLS a prefix keeps other hosts, and whoever answers
-    /// without TLS, from setting it. Elsewhere the name has the port, because browsers share cookies among all servers of a host.
+    /// Determines the cookie `name` for the browser that sent `headers`. Behind TLS a prefix keeps other hosts, and servers without TLS,
+    /// from setting it. Elsewhere the name contains the port, because browsers share cookies among all servers of a host.
     pub(super) fn new(name: &str, server: &Server, headers: &HeaderMap) -> Self {
         let is_secure = is_secure(server);
         let name = match (is_secure, port(headers)) {
@@ -133,12 +133,12 @@ impl Cookie {
         Self { name, is_secure }
     }
 
-    /// The cookie that names a session.
+    /// Returns the cookie that names a session.
     pub(super) fn of_session(server: &Server, headers: &HeaderMap) -> Self {
         Self::new(COOKIE, server, headers)
     }
 
-    /// The value that was sent; none if it was sent more than once.
+    /// Returns the value that was sent; `None` if it was not sent exactly once.
     pub(super) fn sent(&self, headers: &HeaderMap) -> Option<String> {
         let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut values = pairs.flat_map(|pairs| pairs.split(';')).filter_map(|pair| {
@@ -148,26 +148,26 @@ impl Cookie {
         values.next().is_none().then(|| value.to_owned())
     }
 
-    /// The header that gives a browser the value for so long.
+    /// Returns the header that sets the cookie to a value for this lifetime.
     pub(super) fn set(&self, value: &str, lifetime: Duration) -> String {
         let Self { name, is_secure } = self;
         let (age, secure) = (lifetime.as_secs(), if *is_secure { "; Secure" } else { "" });
-        // Lax: pages of other sites lead here with links, and the issuer's page with its answer.
+        // Lax, because pages of other sites may link here, and the issuer's page leads back here with its answer.
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}")
     }
 
-    /// The header that gives a browser the session `id`.
+    /// Returns the header that sets the cookie to the session `id`.
     pub(super) fn set_session(&self, id: &str) -> String {
         self.set(id, IDLE)
     }
 
-    /// The header that takes the cookie away.
+    /// Returns the header that deletes the cookie.
     pub(super) fn removed(&self) -> String {
         self.set("", Duration::ZERO)
     }
 }
 
-/// The port by which the browser knows this server, unless it is the usual one.
+/// Returns the port by which the browser knows this server, unless it is the default one.
 fn port(headers: &HeaderMap) -> Option<u16> {
     HostPort::parse(headers.get(header::HOST)?.to_str().ok()?)?.port
 }
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Which of the sessions `id0`, `id1` and so on are alive.
+    /// Returns which of the sessions `id0`, `id1` and so on are alive.
     fn live(sessions: &Sessions, ids: &[usize]) -> Vec<bool> {
         ids.iter().map(|id| sessions.live().contains_key(&stored_id(&format!("id{id}")))).collect()
     }

@@ -1,4 +1,4 @@
-//! Signing in with a key, where the server asks for one; [`issuer`] does so without.
+//! Sign-in with a key, where the server requires one; [`issuer`] offers sign-in without one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,14 +28,14 @@ use tenancy::Principal;
 pub(super) const PATH: &str = "/sign-in";
 pub(super) const OUT_PATH: &str = "/sign-out";
 
-/// Longest form: a key and where to go next.
+/// Size limit of a form: a key and the next page.
 const FORM_BYTES_MAX: usize = 16 << 10;
 
-/// Sends a browser without a key to the form, and from there back to the page.
+/// Redirects a browser without a key to the form, and from there back to the page.
 pub(in super::super) fn redirect(request: &Request) -> Response {
     let asked = match *request.method() {
         Method::GET => request.uri().path_and_query().map_or("/", |asked| asked.as_str()),
-        // What a form would have changed is not sent a second time.
+        // The changes of a form are not sent a second time.
         _ => request.uri().path(),
     };
     Redirect::to(&with_parameters(PATH, &[("next", asked)])).into_response()
@@ -84,8 +84,7 @@ pub(super) async fn sign_in(
         .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
 }
 
-/// Begins a session for a key or token that was checked, in place of the browser's earlier one, and leads to the page that was asked
-/// for.
+/// Begins a session for a key or token that was checked, replaces the browser's earlier one, and leads to the requested page.
 pub(super) fn begin_session(
     access: &Access,
     sender: &Sender,
@@ -121,8 +120,9 @@ pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
     response
 }
 
-/// A path of this server; the search page if `next` is anything else, such as another host.
+/// Returns `next` if it is a path of this server; the search page if it is anything else, such as another host.
 fn local_path(next: &str) -> &str {
+    // Browsers take `//host` and `/\host` for addresses of another host.
     let is_local = next.starts_with('/')
         && !next.starts_with("//")
         && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
@@ -153,7 +153,7 @@ fn form(next: &str, issuer: Option<&str>, error: Option<&PageError>) -> Markup {
                 input id="key" name="key" type="password" required autocomplete="current-password" spellcheck="false";
                 button { "Sign in" }
             }
-            p.dim { "Whoever runs this server creates keys with " code { "pairofcleats keys create" } "." }
+            p.dim { "The operator of this server creates keys with " code { "pairofcleats keys create" } "." }
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_to_another_host() {
+    fn sign_in_never_leads_to_another_host() {
         for next in ["/", "/p/a/r/b/-/c.rs?at=1:2", "/?q=a%20b"] {
             assert_eq!(local_path(next), next);
         }

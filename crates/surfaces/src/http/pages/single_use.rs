@@ -1,5 +1,5 @@
-//! Forms that are carried out once. A form that creates something carries a value of its own; whoever reloads the answer, or
-//! presses the button a second time, sends the value again, and then nothing is created.
+//! Forms that are carried out only once. A form that creates something carries a value of its own; if the user reloads the
+//! answer, or presses the button again, the same value is sent again, and then nothing is created.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use contract::ErrorCode;
 
 /// The field that holds the value.
 pub(super) const FIELD: &str = "once";
-/// Most forms of a session that are remembered; the oldest makes room.
+/// Maximum number of remembered forms of a session; the oldest is evicted.
 const FORMS_MAX: usize = 100;
-/// Most sessions whose forms are remembered; the one that sent none for the longest makes room.
+/// Maximum number of sessions whose forms are remembered; the one that has sent none for the longest time is evicted.
 const SESSIONS_MAX: usize = 1_000;
 
-/// The hidden field of a form that creates something.
+/// Renders the hidden field of a form that creates something.
 pub(super) fn field() -> Markup {
     html! { @if let Ok(value) = unguessable_id() { input type="hidden" name=(FIELD) value=(value); } }
 }
@@ -31,18 +31,18 @@ pub(super) struct OneForm {
     pub(super) value: blake3::Hash,
 }
 
-/// The forms of this process that were sent, by session, the one that sent none for the longest first.
+/// The forms that were sent to this process, by session, starting with the session that has sent none for the longest time.
 #[derive(Default)]
 pub(super) struct SentOnce(Mutex<VecDeque<SessionForms>>);
 
 struct SessionForms {
     session: blake3::Hash,
-    /// The values of its forms, oldest first, each with whether what the form asked for has been done.
+    /// The values of its forms, oldest first, each with a flag that is `true` once the form has been carried out.
     forms: VecDeque<(blake3::Hash, bool)>,
 }
 
 impl SentOnce {
-    /// Notes that a form is being carried out.
+    /// Records that a form is being carried out.
     ///
     /// # Errors
     /// The form was sent before.
@@ -64,7 +64,7 @@ impl SentOnce {
         sent.map_or(Ok(()), |is_done| Err(AlreadySent { is_done }))
     }
 
-    /// Notes how it ended. A form that was refused may be sent again.
+    /// Records the outcome. A form that was refused may be sent again.
     pub(super) fn end(&self, form: OneForm, is_done: bool) {
         let mut sessions = self.sessions();
         let Some(of) = sessions.iter_mut().find(|of| of.session == form.session) else { return };
@@ -80,15 +80,15 @@ impl SentOnce {
     }
 }
 
-/// Why a form is not carried out: it was sent before.
+/// The error for a form that was sent before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AlreadySent {
-    /// Whether it was carried out then; otherwise that has begun and may not have ended.
+    /// `true` if it was carried out then; otherwise it was begun and may not have ended.
     is_done: bool,
 }
 
 impl AlreadySent {
-    /// The answer; `done` says what the form did when it was sent first.
+    /// Returns the answer; `done` describes what the form did when it was sent first.
     pub(super) fn error(&self, done: &str) -> PageError {
         let message = match self.is_done {
             true => done,

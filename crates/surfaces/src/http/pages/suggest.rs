@@ -1,4 +1,4 @@
-//! `GET /suggest`: what the last word in the search box may become, as the options of a list that the script shows below it.
+//! `GET /suggest`: suggests completions of the last word in the search box, as the options of a list that the script shows below it.
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};

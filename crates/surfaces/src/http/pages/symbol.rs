@@ -1,4 +1,4 @@
-//! `GET /symbol`: where a symbol is defined and used, with how each is known; and the same as a panel beside a file.
+//! `GET /symbol`: shows where a symbol is defined and used, with the evidence for each place; the same as a panel beside a file.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,12 +20,12 @@ use gate::tools::browse::{FILE_FACTS, KnownFile};
 
 pub(super) const PATH: &str = "/symbol";
 
-/// Places of a page.
+/// Number of places on a page.
 const PLACES: usize = 200;
-/// Places of a panel, and those that are looked at for a drawing.
+/// Number of places in a panel, and of those that are considered for a drawing.
 const PANEL_PLACES: usize = 40;
 
-/// What can be asked of a symbol, with the label.
+/// The relations of a symbol that can be requested, with their labels.
 const RELATIONS: &[(&str, &str)] = &[
     ("references", "Uses"),
     ("callers", "Callers"),
@@ -36,7 +36,7 @@ const RELATIONS: &[(&str, &str)] = &[
     ("definition", "Definition"),
 ];
 
-/// The page of a name.
+/// Returns the page of a name.
 pub(super) fn url(project: &str, repository: &str, name: &str) -> String {
     with_parameters(PATH, &[("symbol", name), ("repo", repository), ("project", shown_project(project))])
 }
@@ -86,7 +86,7 @@ struct UsePlace {
     text: Option<String>,
 }
 
-/// The state of the page, which is its address: a symbol by its name, or by a place.
+/// The state of the page, which its address encodes: a symbol by its name, or by a place.
 #[derive(Debug, Default, Clone)]
 struct SymbolState {
     project: String,
@@ -126,7 +126,7 @@ impl SymbolState {
         Ok(state)
     }
 
-    /// The arguments of `navigate`. A text that is not a number stays one, so that the gate says what is wrong.
+    /// Returns the arguments of `navigate`. A text that is not a number stays one, so that the gate reports the error.
     fn arguments(&self, limit: usize) -> Value {
         let mut arguments = json!({ "project_id": self.project, "limit": limit });
         let texts = [
@@ -163,7 +163,7 @@ impl SymbolState {
         )
     }
 
-    /// The state that is about a definition.
+    /// Returns the state for a definition.
     fn of(&self, symbol: &SymbolInfo) -> Self {
         Self {
             repository: symbol.repo.clone(),
@@ -211,7 +211,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     }
 }
 
-/// What is known of the name at a line and column of a file, to be shown beside it.
+/// Renders what is known about the name at a line and column of a file, to be shown beside it.
 pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32, u32)) -> Markup {
     let state = SymbolState {
         project: place.project.to_owned(),
@@ -235,7 +235,7 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
     }
 }
 
-/// Who wrote the symbol, who changed its file last, and a link to code that is like it; nothing where that is not known.
+/// Renders the author of the symbol, the author of the last change to its file, and a link to similar code; empty where these are unknown.
 async fn origin(asker: &Asker, project: &str, symbol: &SymbolInfo) -> Markup {
     let of_file = json!({ "repository": symbol.repo, "path": symbol.file, "project_id": project });
     let known = asker.operation::<KnownFile>(FILE_FACTS, of_file).await;
@@ -259,7 +259,7 @@ async fn origin(asker: &Asker, project: &str, symbol: &SymbolInfo) -> Markup {
     }
 }
 
-/// The symbol between its callers and what it calls; nothing where that is not known.
+/// Renders the symbol between its callers and its callees; empty where these are unknown.
 async fn picture(asker: &Asker, of_symbol: &SymbolState, symbol: &SymbolInfo) -> Markup {
     let neighbours = async |relation: &str| {
         let state = SymbolState { certainty: String::new(), ..of_symbol.with_relation(relation) };
@@ -270,7 +270,7 @@ async fn picture(asker: &Asker, of_symbol: &SymbolState, symbol: &SymbolInfo) ->
     graph(&symbol.qualified, &callers, &callees)
 }
 
-/// The different symbols at the places of an answer, in its order.
+/// Returns the different symbols at the places of an answer, in order.
 fn neighbours(state: &SymbolState, found: &Navigated, relation: &str) -> Vec<Neighbour> {
     let mut neighbours: Vec<Neighbour> = Vec::new();
     for file in &found.files {
@@ -324,7 +324,7 @@ fn answer(state: &SymbolState, found: &Navigated, picture: &Markup) -> Markup {
     }
 }
 
-/// What the list of candidates is: of a name at a place, what it may mean there; of a name that was typed, what has it.
+/// Introduces the list of candidates: for a name at a place, its possible meanings there; for a name that was typed, the symbols with it.
 fn before_candidates(state: &SymbolState, found: &Navigated) -> String {
     let is_at_place = !state.file.is_empty() && state.symbol.is_empty();
     let at_least = if found.total_relation.is_some() { "at least " } else { "" };

@@ -1,10 +1,10 @@
-//! A symbol between those that call it and those that it calls, as a drawing whose boxes are links.
+//! Draws a symbol between its callers and its callees, as boxes that are links.
 
 use maud::{Markup, html};
 
-/// Boxes in a column; the lists below have the rest.
+/// Number of boxes in a column; the lists below contain the rest.
 pub(super) const NEIGHBOURS_MAX: usize = 8;
-/// Letters of a name in a box.
+/// Number of letters of a name in a box.
 const LETTERS_MAX: usize = 30;
 
 const BOX: (usize, usize) = (250, 26);
@@ -14,13 +14,13 @@ const COLUMNS: [usize; 3] = [0, 305, 610];
 /// A symbol in the drawing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Neighbour {
-    /// Its name, or that of its file.
+    /// The name of the symbol, or that of its file.
     pub(super) name: String,
-    /// The page about it.
+    /// The page about the symbol.
     pub(super) url: String,
 }
 
-/// The drawing; nothing if there are no neighbours.
+/// Renders the drawing; empty if there are no neighbours.
 pub(super) fn graph(symbol: &str, callers: &[Neighbour], callees: &[Neighbour]) -> Markup {
     let rows = callers.len().max(callees.len()).min(NEIGHBOURS_MAX);
     if rows == 0 {
@@ -35,7 +35,7 @@ pub(super) fn graph(symbol: &str, callers: &[Neighbour], callees: &[Neighbour]) 
                 aria-label="Callers, the symbol, and what it calls" {
                 @for (column, neighbours) in [(0, callers), (2, callees)] {
                     @for (row, neighbour) in neighbours.iter().take(rows).enumerate() {
-                        // A short column stands in the middle.
+                        // A short column is centred vertically.
                         @let top = row * ROW + (rows - neighbours.len().min(rows)) * ROW / 2 + (ROW - BOX.1) / 2;
                         @let (from, to) = match column {
                             0 => ((BOX.0, top + half), (COLUMNS[1], middle)),
@@ -51,7 +51,7 @@ pub(super) fn graph(symbol: &str, callers: &[Neighbour], callees: &[Neighbour]) 
     }
 }
 
-/// A line that leaves and arrives level.
+/// Draws a curve that starts and ends horizontally.
 fn curve(from: (usize, usize), to: (usize, usize)) -> String {
     let bend = from.0.midpoint(to.0);
     format!("M{} {}C{bend} {},{bend} {},{} {}", from.0, from.1, from.1, to.1, to.0, to.1)
@@ -65,7 +65,7 @@ fn labelled_box(left: usize, top: usize, name: &str) -> Markup {
     }
 }
 
-/// The end of a long name says more than its beginning.
+/// Shortens a name at its beginning, because its end is more informative.
 fn shortened(name: &str) -> String {
     let letters = name.chars().count();
     if letters <= LETTERS_MAX {

@@ -1,8 +1,8 @@
-//! Tables that scroll by themselves.
+//! Renders tables that scroll by themselves.
 
 use maud::{Markup, html};
 
-/// A table that scrolls by itself where it is too wide; `head` and `rows` are rows of it.
+/// Renders a table that scrolls by itself if it is too wide; `head` and `rows` are rows of it.
 pub(super) fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {

@@ -1,25 +1,25 @@
-//! Times, sizes and messages as people read them.
+//! Formats times, sizes and messages for people.
 
 use maud::{Markup, html};
 
-/// A time in UTC, to the minute.
+/// Renders a time in UTC, to the minute.
 pub(super) fn moment(at: &str) -> Markup {
     html! { time datetime=(at) { (minute(at)) } }
 }
 
-/// The same without markup.
+/// Returns the same without markup.
 pub(super) fn minute(at: &str) -> String {
     at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")))
 }
 
-/// A message: what stands between backticks is code.
+/// Renders a message: text between backticks is code.
 pub(super) fn message(text: &str) -> Markup {
     html! {
         @for (text, is_code) in parts_of_message(text) { @if is_code { code { (text) } } @else { (text) } }
     }
 }
 
-/// The parts of a message, each with whether it stands between backticks. A backtick without a second one is text.
+/// Splits a message into parts, each with a flag that is `true` between backticks. An unpaired backtick is text.
 fn parts_of_message(text: &str) -> Vec<(&str, bool)> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, from)) = rest.split_once('`') {
@@ -31,7 +31,7 @@ fn parts_of_message(text: &str) -> Vec<(&str, bool)> {
     parts
 }
 
-/// Bytes in the largest unit that leaves at least 1, with three digits.
+/// Formats bytes in the largest unit that leaves at least 1, with three digits.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_backticks_is_code() {
+    fn text_between_backticks_is_code() {
         for (text, html) in [
             ("", ""),
             ("Plain <text>.", "Plain &lt;text&gt;."),

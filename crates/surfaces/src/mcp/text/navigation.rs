@@ -79,7 +79,7 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
     write_other_fields(text, result, &WRITTEN)
 }
 
-/// Says what the candidates of a name, or of a line, are.
+/// Writes a heading for the candidates of a name, or of a line.
 fn write_heading(text: &mut String, result: &Value, candidates: &[Value]) -> Result {
     let name = |candidate: &Value| candidate["name"].clone();
     let is_one_name = candidates.iter().all(|one| Some(name(one)) == candidates.first().map(name));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn implementations_of_which_only_names_are_known_are_no_uses() {
+    fn implementations_known_only_by_name_are_not_uses() {
         let shown = written(
             &json!({ "relation": "implementations", "total": 0, "files": [], "unresolved": { "total": 2 } }),
         );

@@ -74,14 +74,13 @@ pub async fn install_extensions(
     Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&options.folder).entries })
 }
 
-/// Path of a library below the folder. SQLite derives the entry point of the built-in library from the file name
-/// `vec0`.
+/// Returns the path of a library below the folder. SQLite derives the entry point of the built-in library from the file name `vec0`.
 fn relative_path(name: &str, platform: &str) -> String {
     let stem = if name == BUILT_IN { "vec0" } else { name };
     format!("{platform}/{stem}.{}", library_suffix(platform))
 }
 
-/// Installs the built-in library; false if it is installed already.
+/// Installs the built-in library; returns false if it is installed already.
 async fn install_built_in(options: &DownloadOptions<'_>, platform: &str) -> Result<bool, Fault> {
     let packaged = options.install_packaged(OptionalAsset::SqliteVec, Some(platform)).await?;
     let url = format!("package:{}", packaged.package);
@@ -102,7 +101,7 @@ async fn install_built_in(options: &DownloadOptions<'_>, platform: &str) -> Resu
     Ok(true)
 }
 
-/// Installs a library from its URL; false if it is installed already.
+/// Installs a library from its URL; returns false if it is installed already.
 async fn install_source(
     options: &DownloadOptions<'_>,
     platform: &str,

@@ -47,8 +47,8 @@ pub fn built_in_entry(folder: &Path, platform: &str) -> Option<ExtensionEntry> {
     Catalog::read(folder).find(BUILT_IN, platform).cloned()
 }
 
-/// Returns whether the built-in library for this machine is installed in `folder` with the recorded sha256. Reads the
-/// file, which has less than a megabyte.
+/// Checks whether the built-in library for this machine is installed in `folder` with the recorded sha256. Reads the file, which has less
+/// than a megabyte.
 #[must_use]
 pub fn is_installed(folder: &Path) -> bool {
     let Ok(platform) = platform_name(None, None) else { return false };

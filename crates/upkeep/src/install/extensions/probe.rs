@@ -39,7 +39,7 @@ pub struct ExtensionProbe {
     pub table: String,
     /// Name of its column.
     pub column: String,
-    /// Whether the column has int8 elements instead of float32.
+    /// `true` if the column has int8 elements instead of float32.
     pub int8: bool,
     /// The option `distance_metric` of the column.
     pub distance: Option<String>,
@@ -60,19 +60,19 @@ pub struct ProbeStep {
 }
 
 impl ProbeStep {
-    /// A step that succeeded.
+    /// Creates a step that succeeded.
     #[must_use]
     pub fn succeeded() -> Self {
         Self { attempted: true, ok: true, reason: None }
     }
 
-    /// A step that failed.
+    /// Creates a step that failed.
     #[must_use]
     pub fn failed(reason: impl Into<String>) -> Self {
         Self { attempted: true, ok: false, reason: Some(reason.into()) }
     }
 
-    /// A step that was not attempted.
+    /// Creates a step that was not attempted.
     #[must_use]
     pub fn skipped(reason: impl Into<String>) -> Self {
         Self { attempted: false, ok: false, reason: Some(reason.into()) }
@@ -82,9 +82,9 @@ impl ProbeStep {
 /// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// Whether the library was loaded.
+    /// Loading the library.
     pub load: ProbeStep,
-    /// Whether a table was created and filled, and a query found the nearest vector.
+    /// Creating and filling a table, and finding the nearest vector by a query.
     pub smoke: ProbeStep,
     /// The inserted vector, as SQLite prints it.
     pub read_back: Option<String>,
@@ -161,7 +161,7 @@ fn run_program(
     }
 }
 
-/// The command that loads a library; `None` for a path with characters that the `sqlite3` program would interpret.
+/// Returns the command that loads a library; `None` for a path with characters that the `sqlite3` program would interpret.
 fn load_command(library: &Path) -> Option<String> {
     let path = library.to_str()?;
     (!path.contains(['"', '\\', '\n', '\r', '\''])).then(|| format!(".load \"{path}\""))
@@ -250,7 +250,7 @@ mod tests {
             assert_eq!((probed.load.ok, probed.smoke.ok), (load, smoke), "{text}: {probed:?}");
             assert!(probed.load.attempted && probed.load.ok == probed.load.reason.is_none());
         }
-        // No program can: Python was built without extensions, and `sqlite3` would interpret the quote in the path.
+        // No program can load it: Python was built without extensions, and `sqlite3` would interpret the quote in the path.
         let python = program(folder.path(), "exit 77");
         let probed = probe_extension(&probe_of(&library), &python, LIMIT, &|| false).unwrap();
         assert!(!probed.load.attempted && probed.load.reason.unwrap().contains("built without"));

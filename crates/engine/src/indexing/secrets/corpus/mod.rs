@@ -29,14 +29,14 @@ impl RandomChars {
         (0..count).map(|_| chars[usize::try_from(self.next() % chars.len() as u64).unwrap()]).collect()
     }
 
-    /// A password of letters, digits and `symbols`, with at least one of each.
+    /// Returns a password of letters, digits and `symbols`, with at least one of each.
     fn password(&mut self, symbols: &str, count: usize) -> String {
         let start =
             self.pick(UPPER, 1) + &self.pick(LOWER, 2) + &self.pick(DIGITS, 1) + &self.pick(symbols, 1);
         start + &self.pick(&[UPPER, LOWER, DIGITS, symbols].concat(), count - 6) + &self.pick(LOWER, 1)
     }
 
-    /// Words with a digit among their letters.
+    /// Returns words with a digit among their letters.
     fn phrase(&mut self, count: usize) -> String {
         let mut word = || {
             let first = self.pick(&[UPPER, LOWER].concat(), 1) + &self.pick(LOWER, 1);
@@ -50,7 +50,7 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &str = "0123456789";
 
-/// The text for `{name:count}` in a template.
+/// Returns the text for `{name:count}` in a template.
 fn generated(name: &str, count: usize, random: &mut RandomChars) -> String {
     let hex = "0123456789abcdef";
     let alnum = [UPPER, LOWER, DIGITS].concat();
@@ -90,7 +90,7 @@ fn base64(text: &str) -> String {
     out
 }
 
-/// Expands a template to a text; returns also the secrets in it.
+/// Expands a template to a text; also returns the secrets in it.
 fn expand(template: &str, random: &mut RandomChars) -> (String, Vec<String>) {
     let mut text = String::new();
     let mut secrets = Vec::new();
@@ -123,7 +123,7 @@ fn expand(template: &str, random: &mut RandomChars) -> (String, Vec<String>) {
     (text, secrets)
 }
 
-/// When a kind of planted secrets was written.
+/// Time at which a kind of planted secrets was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     /// Before the rules, which were tuned on it.
@@ -163,7 +163,7 @@ fn kinds() -> Vec<Kind> {
     kinds
 }
 
-/// How many planted secrets were found.
+/// Numbers of planted secrets that were found.
 #[derive(Default)]
 struct Recall {
     /// Texts in which all secrets were found.

@@ -1,4 +1,4 @@
-//! Which process syncs a source: it has a claim with a lease, and renews it while it works. If it dies, another one takes over.
+//! Leased claims decide which process syncs a source. The process renews its claim while it works; if it dies, another one takes over.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Removes from the index what the host of a source has not had for long.
+//! Removes repositories from the index that the host of a source has not had for long.
 
 use super::super::project_repositories;
 use super::{RETRY, SourceSync, Unsynced};

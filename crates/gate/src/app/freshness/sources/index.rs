@@ -1,5 +1,5 @@
-//! Indexes what a source lists: what is new, what was pushed to since the last run that is known, and what lacks the revisions that
-//! the settings ask for.
+//! Indexes the listed repositories of a source that are new, were pushed to since their last known run, or lack the revisions that the
+//! settings ask for.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,27 +15,26 @@ use store::{
 
 /// Repositories that one statement stores.
 const BATCH: usize = 1000;
-/// Failures of a host in a row that may be over soon, after which a sync leaves out the rest of it: then it is not about single
-/// repositories.
+/// Number of transient failures of a host in a row after which a sync skips the rest of the host: its repositories are not the cause.
 const FAILURES_IN_A_ROW_MAX: usize = 10;
 /// Repositories that one sync may remove, even if they are most of the source.
 const REMOVED_MAX: usize = 10;
 
-/// What was known before the listing.
+/// State known before the listing.
 #[derive(Debug)]
 pub(super) struct Known {
     /// The repositories that the projects have, and whether a run of each has completed.
     indexed: HashMap<SourceRepository, bool>,
-    /// Those of which the revisions that the settings ask for were not asked for yet, or in vain.
+    /// Those whose revisions, as the settings ask for them, were not requested yet, or in vain.
     without_revisions: HashSet<SourceRepository>,
     /// The rows of the source.
     rows: HashMap<SourceRepository, SourceRepositoryRow>,
-    /// The repositories that are to be removed, because complete listings have not had them for long.
+    /// The repositories to remove, because complete listings have not had them for long.
     pub(super) gone: Vec<SourceRepositoryRow>,
 }
 
 impl Known {
-    /// Whether a repository needs a run.
+    /// Returns `true` if a repository needs a run.
     fn is_due(&self, wanted: &Wanted) -> bool {
         let known_ms = self.rows.get(&wanted.repository).and_then(|row| row.pushed_ms);
         let is_indexed = self.indexed.get(&wanted.repository) == Some(&true);
@@ -45,19 +44,19 @@ impl Known {
 }
 
 impl SourceSync<'_> {
-    /// Stores what is listed. What is gone is marked only after a complete listing, and removed at the earliest by the next one,
-    /// because a listing may miss what is renamed or created meanwhile.
+    /// Stores the listing. Missing repositories are marked only after a complete listing, and removed at the earliest by the next one,
+    /// because a listing may miss repositories that are renamed or created meanwhile.
     pub(super) async fn record(&mut self, plan: &Plan, is_complete: bool) -> Result<Known, Unsynced> {
         let (source, store) = (self.source.name(), self.app.store().await?);
         let (indexed, without_revisions) = self.indexed(&plan.wanted).await?;
         let mut control = store.control().await?;
         let rows = source_repositories::list(&mut control, source).await?;
         let rows: HashMap<_, _> = rows.into_iter().map(|row| (row.repository.clone(), row)).collect();
-        // What somebody indexed before does not belong to the source.
+        // Repositories indexed before by other means do not belong to the source.
         let wanted = plan.wanted.iter().map(|wanted| &wanted.repository);
         let mut listed: Vec<(SourceRepository, bool)> =
             wanted.map(|repository| (repository.clone(), !indexed.contains_key(repository))).collect();
-        // What is no longer allowed is not fetched, but the host still has it.
+        // Repositories that are no longer allowed are not fetched, but the host still has them.
         let refused = plan.refused.iter().filter(|repository| rows.contains_key(*repository));
         listed.extend(refused.map(|repository| (repository.clone(), false)));
         for some in listed.chunks(BATCH) {
@@ -114,8 +113,8 @@ impl SourceSync<'_> {
         Ok(patterns)
     }
 
-    /// Whether the settings ask for other revisions than the last run of a repository, or that run failed, after which its patterns
-    /// say nothing.
+    /// Returns `true` if the settings ask for other revisions than the last run of a repository, or if that run failed, after which its
+    /// patterns say nothing.
     fn lacks_revisions(&self, row: &RepositoryRow, patterns: &HashMap<i64, Vec<String>>) -> bool {
         let Some(wanted) = &self.settings.revisions else { return false };
         let stored = patterns.get(&row.id).map(Vec::as_slice).unwrap_or_default();
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_new_or_pushed_to_needs_a_run() {
+    fn new_and_pushed_repositories_need_a_run() {
         let repository = |name: &str| SourceRepository {
             address: format!("https://host/{name}"),
             project_id: ProjectId::default_workspace(),

@@ -1,4 +1,4 @@
-//! What a process remembers of sources from one sync to the next. Losing it costs requests and lines of the log, nothing else.
+//! A process's memory of sources between syncs. Losing it costs requests and lines of the log, nothing else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use code_hosts::PageCache;
 use store::SourceRepository;
 
-/// What is remembered, by the name of the source.
+/// The memory of all sources, by name.
 #[derive(Default)]
 pub(in super::super) struct SourceMemory(Mutex<HashMap<String, Remembered>>);
 
-/// What is remembered of one source.
+/// The memory of one source.
 #[derive(Default)]
 pub(super) struct Remembered {
     /// The pages that its host sent, which it does not send again while they are the same.
@@ -20,7 +20,7 @@ pub(super) struct Remembered {
 }
 
 impl SourceMemory {
-    /// Takes what is remembered for the time of a sync; nothing while another one has it.
+    /// Takes the memory of a source for the time of a sync; empty while another sync has it.
     pub(super) fn take(&self, source: &str) -> Remembered {
         self.lock().remove(source).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
 //! Keeps the repositories of organisations indexed, as `[[sources]]` configures.
 //!
-//! A sync lists a source, indexes what is new or was pushed to, and removes what its host has not had for a while. The database
-//! says who syncs, so that several servers share the sources. What a host lists is only a wish: the lists of directories and
-//! addresses decide what is fetched.
+//! A sync lists a source, indexes repositories that are new or were pushed to, and removes those that its host has not had for a while.
+//! Claims in the database let several servers share the sources. A host's listing is only a request: the lists of directories and addresses
+//! decide which repositories are fetched.
 
 mod claim;
 mod gone;
@@ -35,7 +35,7 @@ const CHECKS_PER_PERIOD: u64 = 10;
 /// Shortest and longest interval of checks.
 const CHECK_MIN: Duration = Duration::from_millis(500);
 const CHECK_MAX: Duration = Duration::from_secs(60);
-/// How long to wait after a failure that may be over soon.
+/// The wait after a failure that may be over soon.
 const RETRY: Duration = Duration::from_secs(300);
 
 /// Checks the patterns of revisions of all sources, so that a mistake is reported when the server starts.
@@ -55,7 +55,7 @@ pub fn check_revisions(all: &[SourceSettings]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// When a source is synced.
+/// The time at which a source is synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncTime {
     /// Only if it is due.
@@ -64,10 +64,10 @@ pub enum SyncTime {
     Now,
 }
 
-/// Why a sync ended early.
+/// The reason why a sync ended early.
 struct Unsynced {
     fault: Fault,
-    /// When to try again, if not at the usual time.
+    /// The wait before the next attempt, if not the usual time.
     retry_after: Option<Duration>,
 }
 
@@ -89,7 +89,7 @@ impl From<ListError> for Unsynced {
     }
 }
 
-/// Syncs the configured sources until the process shuts down. Each by itself, so that a large one does not delay the others.
+/// Syncs the configured sources until the process shuts down. Each has a task of its own, so that a large one does not delay the others.
 pub(super) async fn run_sources(app: &Arc<App>) {
     let syncing: Vec<_> = app.config.sources.iter().map(|settings| keep_synced(app, settings)).collect();
     join_all(syncing).await;
@@ -117,8 +117,8 @@ async fn keep_synced(app: &Arc<App>, settings: &SourceSettings) {
     }
 }
 
-/// Syncs a source and waits for its index runs. `None` if it is not due, or another process syncs it. Stops when this process shuts
-/// down; the next sync continues. `on_step` receives what is done next.
+/// Syncs a source and waits for its index runs. `None` if it is not due, or another process syncs it. Stops when this process shuts down;
+/// the next sync continues. `on_step` receives each step as it begins.
 ///
 /// # Errors
 /// The fault of listing it, such as `RATE_LIMITED`; `CANCELLED`; storage faults. Repositories that cannot be indexed are in the
@@ -178,7 +178,7 @@ impl SourceSync<'_> {
         self.report.listed = plan.wanted.len();
         self.report.refused = plan.refused.len();
         self.report.unusable = plan.unusable;
-        // An address that cannot be used may be one that is indexed, written in another way.
+        // An unusable address may be another spelling of one that is indexed.
         self.report.complete = listing.complete && plan.unusable == 0;
         let known = self.record(&plan, self.report.complete).await?;
         self.index(&plan.wanted, &known).await?;

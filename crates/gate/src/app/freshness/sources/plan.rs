@@ -1,4 +1,4 @@
-//! What a listing asks for: which repositories, into which projects, and which of them may be fetched at all.
+//! The plan made from a listing: which repositories go into which projects, and which of them may be fetched at all.
 
 use std::collections::HashSet;
 
@@ -13,17 +13,17 @@ use tenancy::AllowedRoots;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) repository: SourceRepository,
-    /// When it was last pushed to, if the host says so.
+    /// The time of the last push, if the host reports it.
     pub(super) pushed_ms: Option<i64>,
 }
 
-/// What a listing asks for; each repository once for a project.
+/// The plan made from a listing; each repository once for a project.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) wanted: Vec<Wanted>,
     /// Those that the lists of directories and addresses do not allow.
     pub(super) refused: Vec<SourceRepository>,
-    /// How many have an address that cannot be used, or names of which no id of a project can be made.
+    /// Number of repositories whose address cannot be used, or whose names cannot become the id of a project.
     pub(super) unusable: usize,
 }
 

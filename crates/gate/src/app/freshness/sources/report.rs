@@ -1,4 +1,4 @@
-//! What a sync did.
+//! The report of a sync.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ const NAMED_FAILURES_MAX: usize = 3;
 /// Longest note.
 const NOTE_CHARS_MAX: usize = 2000;
 
-/// What a sync did.
+/// The report of a sync.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SyncReport {
     /// Listed repositories that may be fetched.
     pub listed: usize,
-    /// Whether the host was read to the end. If not, nothing counts as gone.
+    /// `true` if the host was read to the end. If not, nothing counts as gone.
     pub complete: bool,
     /// Repositories that were indexed, for the first time or again.
     pub indexed: usize,
@@ -31,7 +31,7 @@ pub struct SyncReport {
     pub gone: u64,
     /// Repositories that were gone for long and are no longer indexed by this source.
     pub removed: usize,
-    /// What there is to say besides.
+    /// A further remark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The first failures, by address.
@@ -98,7 +98,7 @@ mod tests {
     use contract::ErrorCode;
 
     #[test]
-    fn a_note_has_what_is_not_as_it_should_be() {
+    fn a_note_lists_irregularities() {
         let mut report = SyncReport { listed: 9, indexed: 3, complete: true, ..SyncReport::default() };
         assert_eq!(report.summary(None), None);
         report.refused = 2;

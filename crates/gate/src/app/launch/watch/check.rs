@@ -33,7 +33,7 @@ use crate::app::{App, blocking};
 /// Most bytes of the hashes that are kept of files, with their paths. Files beyond are read again each time.
 const FRESH_BYTES_MAX: usize = 256 << 10;
 
-/// What a check works with.
+/// Context of a check.
 pub(super) struct Check<'a> {
     pub(super) app: &'a Arc<App>,
     pub(super) store: &'a Store,
@@ -44,7 +44,7 @@ pub(super) struct Check<'a> {
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// What the pages of a run say, and on what grounds.
+/// The claims of the pages of a run, and their evidence.
 pub(super) struct Claimed {
     /// The sentences that have the mark of a claim.
     pub(super) sentences: Vec<MarkedSentence>,
@@ -87,7 +87,7 @@ impl Check<'_> {
         let Some(ComparedFiles { paths, hashes, facts }) = read else { return Ok(()) };
         let (claimed, facts, found) = in_background(claimed, facts, paths.clone()).await?;
         let fresh_files = fresh_files(hashes, &found.stale_paths);
-        // What nobody committed is no evidence, neither for a page nor against it.
+        // Uncommitted content is no evidence, neither for a page nor against it.
         let uncommitted = self.uncommitted(due, &found.stale_paths).await?;
         let (claimed, found) = match uncommitted.is_empty() {
             true => (claimed, found),
@@ -100,7 +100,7 @@ impl Check<'_> {
         self.store_result(due, &claimed, found, fresh_files).await
     }
 
-    /// What the pages of a run say.
+    /// Returns the claims of the pages of a run.
     async fn claimed(&self, run: &RunRow) -> Result<Claimed, Fault> {
         let config = RunConfig::parse(&run.config).map_err(|error| rows::malformed("config", error))?;
         let names = [PAGE_PLAN, PRODUCT_FACTS, CITED_LINES].map(str::to_owned);
@@ -125,7 +125,7 @@ impl Check<'_> {
         .await
     }
 
-    /// What the last check stored.
+    /// Returns the report that the last check stored.
     async fn stored(&self, run_id: &str) -> Result<StoredReport, Fault> {
         let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
         let row = watches::get(&mut tx, run_id).await?;
@@ -133,8 +133,8 @@ impl Check<'_> {
         row.as_ref().map(StoredReport::of).transpose().map(Option::unwrap_or_default)
     }
 
-    /// Those of these files that differ from the commit. Telling that takes all files of the commit, so nothing is read if no file seems
-    /// to be stale.
+    /// Returns the files that differ from the commit. The comparison reads all files of the commit, so it is skipped if no file seems to be
+    /// stale.
     async fn uncommitted(
         &self,
         due: &DueRun,
@@ -193,7 +193,7 @@ fn form<T: DeserializeOwned + Default>(
     }
 }
 
-/// Compares on a thread that may block, and gives back what it took.
+/// Compares on a thread that may block, and returns its arguments with the result.
 async fn in_background(
     claimed: Claimed,
     facts: RepositoryFacts,

@@ -1,4 +1,4 @@
-//! The files that claims cite, as the index has them. Only those are read whose content is not known to say all that is cited.
+//! The files that claims cite, as the index has them. Only files whose content is not known to support all their citations are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +22,9 @@ const PAGE_FILES: usize = 200;
 
 /// The files that are compared, and a hash of each one that is cited.
 pub(super) struct ComparedFiles {
-    /// The files that are not known to say what is cited of them.
+    /// The files that are not known to support their citations.
     pub(super) paths: BTreeSet<String>,
-    /// Of each cited file that there is, a hash of its content and of what is cited of it.
+    /// For each cited file that exists, a hash of its content and of its citations.
     pub(super) hashes: BTreeMap<String, String>,
     /// The files that are compared, as they are now.
     pub(super) facts: RepositoryFacts,
@@ -81,12 +81,12 @@ fn hash_of(row: &FileRow, claims: &BTreeSet<&str>) -> String {
     hasher.hex()
 }
 
-/// Whether a file can say which licence the product has.
+/// Returns `true` if a file can say which licence the product has.
 fn tells_licence(path: &str) -> bool {
     !path.contains('/') && (licence::is_licence_file(path) || manifest::is_manifest(path))
 }
 
-/// What these files say of the claims.
+/// Returns the facts about the claims in these files.
 async fn facts_of(
     tx: &mut ProjectTx,
     rows: &[FileRow],

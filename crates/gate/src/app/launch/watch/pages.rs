@@ -1,4 +1,4 @@
-//! Where the pages of a run stand now: on the base branch of the site once they are there, before that as the run wrote them.
+//! The current text of a run's pages: from the base branch of the site once they are there, before that as the run wrote them.
 
 use contract::config::{LOCAL_FORGE, LaunchSite};
 use contract::{ErrorCode, Fault};

@@ -1,4 +1,4 @@
-//! What a check found out, as it is stored and as tools show it.
+//! The report of a check, as it is stored and as tools show it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::app::launch::status::begin;
 pub(super) struct StoredReport {
     /// The stale sentences; not all of many.
     pub(super) stale: Vec<StaleSentence>,
-    /// A hash of each file that says all that is cited of it, and of what that is: while it is the same, so is the answer.
+    /// For each file that supports all its citations, a hash of the file and the citations: while it is the same, so is the answer.
     pub(super) fresh_files: BTreeMap<String, String>,
 }
 
@@ -32,11 +32,11 @@ impl StoredReport {
     }
 }
 
-/// Whether the repository still says what the pages of a run say.
+/// The result of comparing a repository with the pages of a run.
 pub struct RunFreshness {
     /// The commit that the pages were compared with.
     pub checked_sha: String,
-    /// When that was, milliseconds since the epoch, UTC.
+    /// The time of the comparison, in milliseconds since the epoch, UTC.
     pub checked_ms: i64,
     /// Number of claims that the pages make.
     pub claims: u32,
@@ -46,7 +46,7 @@ pub struct RunFreshness {
     pub stale: Vec<StaleSentence>,
 }
 
-/// What is known of the pages of a run; `None` if its site is not watched, if newer pages are, or if nothing was compared yet.
+/// Returns what is known of the pages of a run; `None` if its site is not watched, if newer pages are, or if nothing was compared yet.
 ///
 /// # Errors
 /// Storage faults.

@@ -1,4 +1,4 @@
-//! `GET /administration/audit`: who called what, newest first.
+//! `GET /administration/audit`: shows the audited calls and their callers, newest first.
 
 use axum::http::StatusCode;
 use axum::response::Response;

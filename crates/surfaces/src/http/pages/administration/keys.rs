@@ -1,4 +1,4 @@
-//! `/administration/keys`: the API keys, a form for a new one, which is shown once, and revoking.
+//! `/administration/keys`: the API keys, a form that creates a key and shows it once, and their revocation.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -22,11 +22,11 @@ use tenancy::Scope;
 
 pub(in super::super) const PATH: &str = "/administration/keys";
 
-/// What is said when the form for a new key is sent a second time.
+/// The message when the form for a new key is sent a second time.
 const CREATED: &str = "The key was created already. It was shown then, and is never shown again: if you do not have it, \
                        revoke it and create another.";
 
-/// Lifetimes that the form offers, the usual one first.
+/// Lifetimes that the form offers, the most common one first.
 const LIFETIMES: [(&str, &str); 6] = [
     ("90d", "90 days"),
     ("1d", "one day"),
@@ -36,7 +36,7 @@ const LIFETIMES: [(&str, &str); 6] = [
     ("never", "no end"),
 ];
 
-/// What each scope allows.
+/// The permissions of each scope.
 const SCOPES: [(Scope, &str); 8] = [
     (Scope::Search, "search and read code"),
     (Scope::Index, "build and refresh indexes"),
@@ -87,7 +87,7 @@ async fn create(asker: &Asker, typed: &NewKeyForm) -> Result<CreatedKey, PageErr
     Ok(asker.operation::<CreatedKey>(CREATE_KEY, arguments).await?.result)
 }
 
-/// The form for a new key, as it was typed.
+/// The form for a new key, as it was submitted.
 #[derive(Debug)]
 struct NewKeyForm {
     name: String,
@@ -133,7 +133,7 @@ async fn respond(
     }
 }
 
-/// Shows a new key, even if the keys cannot be listed: no other answer has it.
+/// Shows a new key, even if the keys cannot be listed: no other answer contains it.
 async fn respond_created(asker: &Asker, key: &CreatedKey) -> Response {
     let list = match asker.operation::<KeyList>(LIST_KEYS, json!({})).await {
         Ok(answered) => keys(asker, &answered.result),
@@ -161,7 +161,7 @@ fn page(
     frame.respond(status, &content)
 }
 
-/// The only answer that ever shows the key.
+/// Renders the only answer that ever shows the key.
 fn created(key: &CreatedKey) -> Markup {
     html! {
         div.note role="status" {
@@ -181,7 +181,7 @@ fn keys(asker: &Asker, list: &KeyList) -> Markup {
         @if list.keys.is_empty() {
             p { "There are no keys. A server that only this machine reaches needs none." }
         } @else {
-            // The newest are those that somebody looks for.
+            // The newest keys are the ones that users look for.
             (table("Keys", &head(), &html! { @for key in list.keys.iter().rev() { (row(asker, key)) } }))
         }
     }

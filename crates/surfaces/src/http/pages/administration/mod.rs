@@ -1,4 +1,4 @@
-//! Pages for whoever runs the server: its health and sizes, the API keys, the audited calls.
+//! Pages for the operator of the server: its health and sizes, the API keys, the audited calls.
 
 pub(super) mod audit;
 pub(super) mod keys;
@@ -12,7 +12,7 @@ use super::data::Asker;
 const PAGES: [(&str, &str); 3] =
     [("Health and sizes", overview::PATH), ("API keys", keys::PATH), ("Audited calls", audit::PATH)];
 
-/// Links to the other pages of the section. Those that concern all projects are for the operator.
+/// Renders links to the other pages of the section. Those that concern all projects are for the operator.
 fn tabs(asker: &Asker, here: &str) -> Markup {
     html! {
         nav.tabs aria-label="Administration" {

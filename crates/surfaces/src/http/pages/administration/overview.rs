@@ -1,4 +1,4 @@
-//! `GET /administration`: whether the server is healthy, which projects there are, and the size of one.
+//! `GET /administration`: shows the health of the server, its projects, and the size of one.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -128,7 +128,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     frame.respond(StatusCode::OK, &content)
 }
 
-/// A part of the page, or why it is missing.
+/// Renders a part of the page, or the reason why it is missing.
 fn shown<T>(answered: Result<Answered<T>, PageError>, show: impl Fn(&T) -> Markup) -> Markup {
     match answered {
         Ok(answered) => show(&answered.result),
@@ -174,7 +174,7 @@ fn projects(projects: &[Workspace]) -> Markup {
     };
     html! {
         @if projects.is_empty() {
-            p.dim { "There is none yet: the first index run makes one." }
+            p.dim { "There are no projects yet: the first index run creates one." }
         } @else {
             (table("Projects", &head, &html! { @for project in projects { (row(project)) } }))
         }

@@ -58,7 +58,7 @@ if (list && box?.dataset.suggest) {
     try {
       const answer = await fetch(`${box.dataset.suggest}?${address}`);
       const text = answer.ok && !answer.redirected ? await answer.text() : "";
-      // Somebody typed on, or left the box.
+      // The user typed on, or left the box.
       if (asked !== box.value || document.activeElement !== box) return;
       list.innerHTML = text;
       list.hidden = !list.children.length;
@@ -90,7 +90,7 @@ if (list && box?.dataset.suggest) {
   });
 }
 
-// What an agent needs of code that somebody looks at: where it is, and the lines; those that are marked, if some are.
+// Returns the context of the shown code for an agent: its place and its lines, or only the marked lines if there are any.
 function context(button) {
   const file = button.closest(".file") || document;
   const lines = [...file.querySelectorAll(".code .l")];
@@ -140,7 +140,7 @@ async function follow() {
     const answer = await fetch(live.dataset.live, { headers: { accept: "text/html" } });
     if (!answer.ok || answer.redirected) return location.replace(live.dataset.live);
     const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main .state");
-    // Somebody is about to press a button there.
+    // Replacing it would move a button that the user is about to press.
     if (next && !live.contains(document.activeElement) && !live.querySelector("details[open]")) live.replaceWith(next);
   } catch { /* The server cannot be reached now; ask again. */ }
   setTimeout(follow, 3000);

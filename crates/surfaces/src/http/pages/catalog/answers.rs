@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::data::{Asker, PageError};
 use contract::{ErrorCode, echo};
 
-/// An entry of the catalog; where an answer has it in short, most fields are absent.
+/// An entry of the catalog; most fields are absent in an abbreviated entry.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub(super) usage_count: Option<u64>,
     pub(super) last_used_at: Option<String>,
     pub(super) risk_score: Option<i32>,
-    /// How well it fits a search by meaning, 0 to 1.
+    /// Relevance of the entry in a search by meaning, 0 to 1.
     pub(super) score: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ struct Got {
     item: Option<Entry>,
 }
 
-/// An entry, and the hash of the catalog that has it.
+/// Returns an entry, and the hash of the catalog that contains it.
 pub(super) async fn entry(asker: &Asker, project: &str, id: &str) -> Result<(Entry, String), PageError> {
     let got = asker.tool::<Got>("instructions_get", json!({ "id": id, "project_id": project })).await?.result;
     let Some(entry) = got.item else {
@@ -57,16 +57,16 @@ pub(super) struct Documents {
     pub(super) criteria: Option<Value>,
 }
 
-/// No entry can have this id, so that an export of it has the documents only.
+/// An id that no entry can have, so that an export of it contains only the documents.
 const NO_ENTRY: &str = "-";
 
-/// The documents of the catalog.
+/// Returns the documents of the catalog.
 pub(super) async fn documents(asker: &Asker, project: &str) -> Result<Documents, PageError> {
     let arguments = json!({ "ids": [NO_ENTRY], "gates": true, "criteria": true, "project_id": project });
     Ok(asker.tool::<Documents>("instructions_export", arguments).await?.result)
 }
 
-/// A document as people write it.
+/// Formats a document as people write it.
 pub(super) fn document_text(document: &Value) -> String {
     serde_json::to_string_pretty(document).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `/catalog/changes`: how the catalog differs from what somebody has: a revision, a hash, or a list of hashes.
+//! `/catalog/changes`: shows how the catalog differs from a revision, a hash, or a list of hashes that the user has.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,20 +20,20 @@ use contract::{ErrorCode, echo};
 
 pub(in super::super) const PATH: &str = "/catalog/changes";
 
-/// What changed since a revision.
+/// Returns the page with the changes since a revision.
 pub(super) fn since(project: &str, revision: i64) -> String {
     parameters::url(PATH, project, &[("since", &revision.to_string())])
 }
 
-/// What somebody has, as it was typed.
+/// The user's version of the catalog, as it was entered.
 #[derive(Debug, Default)]
 struct Typed {
     revision: String,
     hash: String,
     meta_hash: String,
-    /// Lines of an id, its hash, and perhaps the hash of its metadata.
+    /// Lines of an id, its hash, and optionally the hash of its metadata.
     known: String,
-    /// Shows the changes of entries after this id.
+    /// Shows only changes of entries after this id.
     after: String,
 }
 
@@ -42,7 +42,7 @@ impl Typed {
         [&self.revision, &self.hash, &self.meta_hash, &self.known].into_iter().all(String::is_empty)
     }
 
-    /// The arguments of `instructions_diff`.
+    /// Returns the arguments of `instructions_diff`.
     fn arguments(&self, project: &str) -> Result<Value, PageError> {
         let sent = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let mut arguments = json!({
@@ -60,7 +60,7 @@ impl Typed {
     }
 }
 
-/// The entries of a list, one on each line.
+/// Parses the entries of a list, one on each line.
 fn known(list: &str) -> Result<Value, PageError> {
     let mut entries = Vec::new();
     for (at, line) in list.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -101,7 +101,7 @@ struct Difference {
     updated: Vec<Entry>,
     #[serde(default)]
     removed: Vec<String>,
-    /// All entries, if it is not known what somebody has.
+    /// All entries, if the user's version is unknown.
     changed: Option<Vec<Entry>>,
     next_cursor: Option<String>,
 }
@@ -165,7 +165,7 @@ async fn respond(asker: &Asker, project: &str, typed: &Typed) -> Response {
                 html! { (difference(asker, project, typed, &answered)) (forms(asker, project, typed)) };
             frame.respond(StatusCode::OK, &content)
         }
-        // What was typed stays.
+        // Keeps the user's input.
         Err(error) if asker.may_call("instructions_diff") && !error.is_unindexed() => {
             frame.respond(error.status, &html! { (failure::note(&error)) (forms(asker, project, typed)) })
         }
@@ -177,7 +177,7 @@ async fn compared(asker: &Asker, project: &str, typed: &Typed) -> Result<Answere
     asker.tool("instructions_diff", typed.arguments(project)?).await
 }
 
-/// What the catalog is now.
+/// Renders the current version of the catalog.
 fn now(revision: i64, hash: &str, meta_hash: &str) -> Markup {
     html! {
         dl.facts {
@@ -195,7 +195,7 @@ fn difference(asker: &Asker, project: &str, typed: &Typed, answered: &Answered<D
             @if found.up_to_date || (found.changed.is_none() && !found.has_changes()) {
                 "Nothing changed."
             } @else if found.changed.is_some() {
-                "The catalog has another hash. Which entries differ cannot be told from it, so these are all."
+                "The catalog has another hash. A hash does not show which entries differ, so these are all."
             } @else {
                 (found.added.len()) " added, " (found.updated.len()) " changed, " (found.removed.len()) " removed"
                 @if found.next_cursor.is_some() || !typed.after.is_empty() { " on this page" }
@@ -219,7 +219,7 @@ fn difference(asker: &Asker, project: &str, typed: &Typed, answered: &Answered<D
     }
 }
 
-/// The way to the next page of a difference. A list is sent again, because an address cannot hold it.
+/// Renders the control that leads to the next page of a difference. A list is sent again, because an address cannot hold it.
 fn further(asker: &Asker, project: &str, typed: &Typed, last: &str) -> Markup {
     let Typed { revision, hash, meta_hash, known, .. } = typed;
     let state = [("since", revision.as_str()), ("hash", hash), ("meta", meta_hash), ("after", last)];

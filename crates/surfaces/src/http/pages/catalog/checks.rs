@@ -1,4 +1,4 @@
-//! `GET /catalog/checks`: entries that were changed in the database, name what the code no longer has, or say the same twice.
+//! `GET /catalog/checks`: entries that were changed in the database, that refer to code that no longer exists, or that are duplicates.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ use crate::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/checks";
 
-/// Checks that take longer, by their parameter, with what they look for.
+/// Checks that take longer: their parameter, and what they look for.
 const FURTHER: &[(&str, &str)] = &[
     ("stale", "entries that name files, scripts or symbols that the code does not have"),
     ("duplicates", "entries that say nearly the same, or contradict each other"),
@@ -34,7 +34,7 @@ struct Verified {
     duplicates: Option<Vec<SimilarPair>>,
 }
 
-/// An entry that does not have the hash that is stored for it.
+/// An entry whose hash differs from the stored one.
 #[derive(Debug, Deserialize)]
 struct Changed {
     id: String,
@@ -84,7 +84,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     frame.answer(verified.map(|verified| html! { (form(&parameters)) (content(project, &verified)) }))
 }
 
-/// Which checks run beside that of the hashes.
+/// Renders the form that selects the checks beside that of the hashes.
 fn form(parameters: &Parameters) -> Markup {
     html! {
         form action=(PATH) {
@@ -151,7 +151,7 @@ fn stale(project: &str, entries: &[StaleEntry]) -> Markup {
         @if entries.is_empty() {
             p { (verdict(true, "none")) " · everything that entries name is in the code." }
         } @else {
-            p { (entries.len()) " entries name what the indexed code does not have. Somebody has to say which of the two is wrong." }
+            p { (entries.len()) " entries name what the indexed code does not have. Decide for each which of the two is wrong." }
             (table("Stale entries", &head, &rows))
         }
     }

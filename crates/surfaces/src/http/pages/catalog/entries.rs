@@ -1,4 +1,4 @@
-//! `GET /catalog`: the entries, all or of a category, and those that a search finds.
+//! `GET /catalog`: the entries, all of them or those of a category, and those that a search finds.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,22 +20,22 @@ use crate::http::query::SentQuery;
 use contract::ErrorCode;
 
 pub(in super::super) const PATH: &str = "/catalog";
-/// The tool without which nobody needs these pages.
+/// The tool that these pages require.
 pub(in super::super) const TOOL: &str = "instructions_list";
 
-/// Entries of a page; fewer if they are long, because answers have a size limit.
+/// Number of entries on a page; fewer if they are long, because answers have a size limit.
 const ENTRIES: usize = 100;
-/// Entries that a search finds.
+/// Number of entries that a search finds.
 const FOUND: usize = 50;
 
-/// How a search reads its words, with the label of the choice.
+/// The ways in which a search interprets its words, with the label of the choice.
 const READINGS: &[(&str, &str)] = &[("meaning", "are about it"), ("text", "contain it")];
 
-/// The state of the page, which is its address.
+/// The state of the page, which its address encodes.
 struct EntriesState {
     project: String,
     category: Option<String>,
-    /// Shows the entries after this id.
+    /// Shows only entries after this id.
     after: Option<String>,
     query: String,
     by_meaning: bool,
@@ -67,7 +67,7 @@ impl EntriesState {
         !self.query.is_empty()
     }
 
-    /// The tool that answers, and its arguments.
+    /// Returns the tool that answers, and its arguments.
     fn call(&self) -> (&'static str, Value) {
         let project = &self.project;
         if self.is_search() {
@@ -87,7 +87,7 @@ impl EntriesState {
 #[serde(rename_all = "camelCase")]
 struct Listed {
     hash: String,
-    /// Entries that match, also those of other pages.
+    /// The number of matching entries on all pages.
     count: usize,
     items: Vec<Entry>,
     next_cursor: Option<String>,
@@ -109,7 +109,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
             let content = html! { div.note { p { (message(&error.message)) } } (beginning()) };
             frame.respond(StatusCode::OK, &content)
         }
-        // What was typed stays.
+        // Keeps the user's input.
         Err(error) if state.is_search() && asker.may_call(tool) => {
             frame.respond(error.status, &html! { (forms(&state)) (failure::note(&error)) })
         }
@@ -117,7 +117,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     }
 }
 
-/// The two ways to choose entries: a search, and a category.
+/// Renders the two ways to choose entries: a search, and a category.
 fn forms(state: &EntriesState) -> Markup {
     html! {
         form.search role="search" action=(PATH) {
@@ -174,7 +174,7 @@ fn summary(state: &EntriesState, listed: &Listed) -> Markup {
     }
 }
 
-/// A table of entries, each with a link to its page.
+/// Renders a table of entries, each with a link to its page.
 pub(super) fn entries(project: &str, label: &str, entries: &[Entry]) -> Markup {
     let has_scores = entries.iter().any(|entry| entry.score.is_some());
     let head = html! {
@@ -198,7 +198,7 @@ pub(super) fn entries(project: &str, label: &str, entries: &[Entry]) -> Markup {
     table(label, &head, &rows)
 }
 
-/// The categories of an entry, each with a link to its entries.
+/// Renders the categories of an entry, each with a link to its entries.
 pub(super) fn categories(project: &str, categories: &[String]) -> Markup {
     html! {
         @for (at, category) in categories.iter().enumerate() {

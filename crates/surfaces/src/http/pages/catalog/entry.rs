@@ -17,12 +17,12 @@ use crate::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/entries/{id}";
 
-/// The page of an entry.
+/// Returns the page of an entry.
 pub(super) fn url(project: &str, id: &str) -> String {
     parameters::url(&path(id), project, &[])
 }
 
-/// The path of an entry's page.
+/// Returns the path of an entry's page.
 pub(super) fn path(id: &str) -> String {
     format!("{}/entries/{}", entries::PATH, encoded(id))
 }
@@ -74,7 +74,7 @@ fn content(asker: &Asker, project: &str, entry: &Entry, catalog_hash: &str) -> M
     }
 }
 
-/// A text of the catalog: as it is written, because what an agent reads is the text and not what a renderer makes of it.
+/// Renders a text of the catalog verbatim, because agents read the source text and not a rendered version.
 pub(super) fn text(text: &str) -> Markup {
     html! { pre.command.text { (text) } }
 }

@@ -1,4 +1,4 @@
-//! What the pages of the catalog have in common: tabs, verdicts, how one begins.
+//! Parts that the pages of the catalog share: tabs, verdicts, and how to start a catalog.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -21,11 +21,11 @@ const TABS: &[(&str, &str)] = &[
     ("Review", review::PATH),
 ];
 
-/// Where a page of the catalog stands, and what it is called.
+/// The position of a page of the catalog, and its title.
 pub(super) struct CatalogFrame<'a> {
-    /// Whoever asks for it.
+    /// The user who requests the page.
     pub(super) asker: &'a Asker,
-    /// The project that it is about.
+    /// The project that the page is about.
     pub(super) project: &'a str,
     /// The address of its tab.
     pub(super) tab: &'a str,
@@ -34,13 +34,13 @@ pub(super) struct CatalogFrame<'a> {
 }
 
 impl CatalogFrame<'_> {
-    /// The page with this content.
+    /// Responds with the page that has this content.
     pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
         let frame = Frame { section: entries::PATH, ..Frame::new(self.asker, self.project, self.title) };
         frame.respond(status, &html! { (self.tabs()) h1 { (self.title) } (content) })
     }
 
-    /// The page with this content, or why there is none.
+    /// Responds with this content, or with the reason why it is missing.
     pub(super) fn answer(&self, content: Result<Markup, PageError>) -> Response {
         match content {
             Ok(content) => self.respond(StatusCode::OK, &content),
@@ -59,12 +59,12 @@ impl CatalogFrame<'_> {
     }
 }
 
-/// The page that says why there is none.
+/// Responds with a page that gives the reason of an error.
 pub(super) fn refused(asker: &Asker, project: &str, error: &PageError) -> Response {
     failure::page(asker, project, entries::PATH, error)
 }
 
-/// How the first entries get into a catalog.
+/// Explains how to add the first entries to a catalog.
 pub(super) fn beginning() -> Markup {
     html! {
         p { "The catalog has no entries yet. On the machine of the server, this takes the rules that a repository has for its agents:" }
@@ -72,12 +72,12 @@ pub(super) fn beginning() -> Markup {
     }
 }
 
-/// Whether something is as it should be, as a word that a colour only underlines.
+/// Renders whether a check passed, as a word that a colour only emphasises.
 pub(super) fn verdict(is_good: bool, word: &str) -> Markup {
     html! { @if is_good { span.good { (word) } } @else { strong.wrong { (word) } } }
 }
 
-/// A time; `None` shows nothing.
+/// Renders a time; `None` shows nothing.
 pub(super) fn time(at: Option<&str>) -> Markup {
     html! { @if let Some(at) = at { (moment(at)) } }
 }

@@ -1,4 +1,4 @@
-//! `GET /catalog/gates`: whether the catalog is as the team wants it.
+//! `GET /catalog/gates`: shows whether the catalog meets the conditions of the team.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -119,7 +119,7 @@ fn outcome(passed: bool, severity: &str) -> Markup {
     }
 }
 
-/// What was counted, and what it was compared with.
+/// Describes the count, and the value that it was compared with.
 fn condition(count: usize, op: &str, value: usize) -> String {
     match op {
         "all" | "any" | "not" => format!("{op}: {count} of {value} hold"),

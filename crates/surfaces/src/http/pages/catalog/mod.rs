@@ -1,6 +1,6 @@
-//! The pages of the instruction catalog: its entries, what changed, how they are used, gates, checks, and reviews of texts.
+//! The pages of the instruction catalog: its entries, their changes and usage, gates, checks, and reviews of texts.
 //!
-//! Everything comes from the tools of the catalog, so that these pages show what agents and the command line are told.
+//! Everything comes from the tools of the catalog, so these pages show the same as agents and the command line receive.
 
 pub(super) mod changes;
 pub(super) mod checks;

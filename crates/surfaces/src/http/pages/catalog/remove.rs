@@ -1,4 +1,4 @@
-//! `/catalog/entries/{id}/remove`: asks whether an entry shall go, and removes it.
+//! `/catalog/entries/{id}/remove`: asks for confirmation, and removes the entry.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -24,7 +24,7 @@ pub(in super::super) const PATH: &str = "/catalog/entries/{id}/remove";
 /// The tool that removes.
 pub(super) const TOOL: &str = "instructions_remove";
 
-/// The page that asks whether an entry shall go.
+/// Returns the page that asks whether to remove an entry.
 pub(super) fn url(project: &str, id: &str) -> String {
     parameters::url(&path(id), project, &[])
 }
@@ -52,7 +52,7 @@ struct Removed {
     revision: i64,
 }
 
-/// `POST /catalog/entries/{id}/remove`: removes the entry if the catalog is still the one that the page showed.
+/// `POST /catalog/entries/{id}/remove`: removes the entry if the catalog has not changed since the page was shown.
 pub(in super::super) async fn remove(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
     let (asker, project) = (&form.asker, form.project());
     let Ok(Path(id)) = id else { return refused(asker, project, &folder::no_such_address()) };
@@ -68,12 +68,12 @@ async fn removed(form: &SentForm, project: &str, id: &str) -> Result<i64, PageEr
     let arguments = json!({ "ids": [id], "ifHash": hash, "project_id": project });
     let Removed { removed, revision } = form.asker.tool(TOOL, arguments).await?.result;
     if removed == 0 {
-        return Err(PageError::new(ErrorCode::NotFound, "Somebody else has removed the entry already."));
+        return Err(PageError::new(ErrorCode::NotFound, "The entry has already been removed."));
     }
     Ok(revision)
 }
 
-/// The page that asks, with what went wrong at the last try.
+/// Renders the confirmation page, with the error of the last attempt.
 async fn question(asker: &Asker, project: &str, id: &str, error: Option<&PageError>) -> Response {
     match answers::entry(asker, project, id).await {
         Ok((entry, hash)) => {
@@ -91,7 +91,7 @@ fn content(asker: &Asker, project: &str, entry: &Entry, hash: &str, error: Optio
         p { strong { (entry.title) } " " code.dim { (entry.id) } }
         (entry::text(&entry.body))
         p {
-            "Agents will not be told this any more. Its usage count is kept. A folder that is bound to the project, or an import, can \
+            "Agents will no longer receive this entry. Its usage count is kept. A folder that is bound to the project, or an import, can \
              bring it back; this page cannot."
         }
         form.options method="post" action=(path(&entry.id)) {

@@ -57,7 +57,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     }
 }
 
-/// `POST /catalog/review`: reviews a text, which may hold a secret and therefore is no part of an address. Changes nothing.
+/// `POST /catalog/review`: reviews a text, which may contain a secret and therefore is not part of an address. Changes nothing.
 pub(in super::super) async fn review(form: SentForm) -> Response {
     let (asker, project) = (&form.asker, form.project());
     let reviewed = match form.required("text", "Text") {

@@ -1,4 +1,4 @@
-//! `GET /catalog/usage`: which entries agents follow, and how the catalog's methods are called.
+//! `GET /catalog/usage`: shows which entries agents follow, and how the catalog's methods are called.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ use crate::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/usage";
 
-/// Entries of the page.
+/// Number of entries on the page.
 const ENTRIES: usize = 100;
 
 /// The answer of `usage_hotset`.
@@ -88,7 +88,7 @@ fn used_entries(project: &str, used: &[UsedEntry]) -> Markup {
             tr {
                 td { a href=(entry::url(project, &used.id)) { (used.id) } }
                 td.number { (used.usage_count) }
-                // The number beside it says the same.
+                // The number beside it conveys the same.
                 td { meter min="0" max=(most) value=(used.usage_count) aria-hidden="true" {} }
                 td { (time(Some(&used.last_used_at))) }
             }

@@ -1,4 +1,4 @@
-//! What may be done with a run: the forms that are legal now and that the asker may send.
+//! Actions on a run: the forms that are legal now and that the asker may send.
 
 use maud::{Markup, html};
 
@@ -8,26 +8,26 @@ use super::super::layout::project_field;
 use super::answers::RunStatus;
 use super::{question, run_url};
 
-/// The actions that are done at once: their names in forms, their tools and their labels.
+/// The actions that need no confirmation: their names in forms, their tools and their labels.
 const ACTIONS: [(&str, &str, &str); 3] = [
     ("resume", "launch_resume", "Go on"),
     ("validate", "launch_validate", "Validate"),
     ("fix", "launch_fix_next", "Fix the next issue"),
 ];
 
-/// The tool of an action.
+/// Returns the tool of an action.
 pub(super) fn tool_of(action: &str) -> Option<&'static str> {
     ACTIONS.into_iter().find(|(name, _, _)| *name == action).map(|(_, tool, _)| tool)
 }
 
-/// The forms, in the order in which the tools are proposed.
+/// Renders the forms, in the order in which the tools are proposed.
 pub(super) fn actions(asker: &Asker, project: &str, status: &RunStatus) -> Markup {
     let is_offered = |tool: &str| status.is_legal(tool) && asker.may_call(tool);
     html! {
         div.options {
             @for (action, tool, label) in ACTIONS {
                 @if is_offered(tool) {
-                    // With the project, so that the page of an error has the address of the run.
+                    // Includes the project, so that the page of an error has the address of the run.
                     form method="post" action=(run_url(project, &status.run_id)) {
                         (token_field(asker))
                         (project_field(project))

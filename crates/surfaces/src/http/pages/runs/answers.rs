@@ -1,4 +1,4 @@
-//! What the tools answer about runs, as far as the pages show it.
+//! The answers of the tools about runs, as far as the pages show them.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct ListedRun {
     pub(super) product_slug: String,
     pub(super) state: String,
     pub(super) open_issue_count: i64,
-    /// Sentences that went stale; absent if the site is not watched.
+    /// The number of stale sentences; absent if the site is not watched.
     pub(super) stale: Option<i64>,
     pub(super) repo_sha: String,
     pub(super) started_at: String,
@@ -43,7 +43,7 @@ pub(super) struct RunStatus {
     pub(super) artifacts: Vec<ArtifactSummary>,
     pub(super) artifact_count: usize,
     pub(super) jobs: Vec<Job>,
-    /// The tools that change something now.
+    /// The tools that can change something now.
     pub(super) next: Vec<String>,
     pub(super) last_report_ok: Option<bool>,
     pub(super) fix_attempts: u16,
@@ -67,7 +67,7 @@ pub(super) struct OpenIssue {
     pub(super) severity: String,
     pub(super) gate: String,
     pub(super) title: String,
-    /// What exactly is wrong; several lines, for example where a command failed.
+    /// The exact problem; several lines, for example where a command failed.
     pub(super) message: String,
     pub(super) path: Option<String>,
     pub(super) line: Option<u32>,
@@ -100,7 +100,7 @@ pub(super) struct Publication {
     pub(super) pr_url: Option<String>,
 }
 
-/// What the last look at the sources of the published pages found.
+/// The result of the last check of the sources of the published pages.
 #[derive(Debug, Deserialize)]
 pub(super) struct Freshness {
     pub(super) checked_sha: String,
@@ -108,17 +108,17 @@ pub(super) struct Freshness {
     pub(super) claims: u64,
     pub(super) stale_count: u64,
     pub(super) stale: Vec<StaleClaim>,
-    /// Whether there are more than are listed.
+    /// `true` if there are more than are listed.
     pub(super) truncated: bool,
 }
 
-/// A sentence whose lines say something else now.
+/// A sentence whose source lines have changed.
 #[derive(Debug, Deserialize)]
 pub(super) struct StaleClaim {
     pub(super) page: String,
     pub(super) line: u32,
     pub(super) text: String,
-    /// The file that it is taken from.
+    /// The file that the sentence is taken from.
     pub(super) path: String,
     pub(super) old: Lines,
     /// Absent if the lines are gone.
@@ -129,7 +129,7 @@ pub(super) struct StaleClaim {
 pub(super) struct Lines {
     pub(super) start_line: u32,
     pub(super) lines: Vec<String>,
-    /// Whether something of them is left out, because it is long or has a secret in it.
+    /// `true` if part of the lines is omitted, because they are long or contain a secret.
     #[serde(default)]
     pub(super) truncated: bool,
 }
@@ -140,13 +140,13 @@ struct StatusAnswer {
 }
 
 impl RunStatus {
-    /// Whether a job works on the run, or one will as soon as it can.
+    /// Returns `true` if a job is working on the run, or will as soon as it can.
     pub(super) fn is_advancing(&self) -> bool {
         let is_held = self.jobs.first().is_some_and(|job| matches!(job.state.as_str(), "queued" | "running"));
         is_held || self.pending.is_some()
     }
 
-    /// Whether a tool changes something now.
+    /// Checks whether a tool can change something now.
     pub(super) fn is_legal(&self, tool: &str) -> bool {
         self.next.iter().any(|next| next == tool)
     }

@@ -1,4 +1,4 @@
-//! `GET /runs/{run_id}/artifacts/{name}`: what a run wrote, as text; and its bytes, which a browser saves.
+//! `GET /runs/{run_id}/artifacts/{name}`: shows an artifact of a run as text, and sends its bytes, which a browser saves.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -26,7 +26,7 @@ pub(in super::super) const RAW_PATH: &str = "/runs/{run_id}/raw/{*name}";
 
 /// The tool that reads artifacts.
 const TOOL: &str = "launch_get_artifact";
-/// Bytes of an artifact on a page; the limit of the tool.
+/// Number of bytes of an artifact on a page; the limit of the tool.
 const BYTES_MAX: u32 = 256 << 10;
 
 /// The answer of the tool.
@@ -106,7 +106,7 @@ fn parts(project: &str, run_id: &str, artifact: &Artifact, offset: u32) -> Marku
     }
 }
 
-/// `GET /runs/{run_id}/raw/{name}`: a browser saves it and does not show it.
+/// `GET /runs/{run_id}/raw/{name}`: a browser saves the file instead of showing it.
 pub(in super::super) async fn send(asker: Asker, named: Address, sent: SentQuery) -> Response {
     let read = || -> Result<_, PageError> {
         let Path((run_id, name)) = named.map_err(|_| folder::no_such_address())?;

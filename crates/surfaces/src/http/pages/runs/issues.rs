@@ -6,10 +6,10 @@ use super::super::text::{bytes, message};
 use super::answers::{OpenIssue, RunStatus};
 use super::artifact_url;
 
-/// The severities that have a colour, with its class.
+/// The severities that have a colour, with the class of the colour.
 const COLOURS: [(&str, &str); 3] = [("blocker", "critical"), ("error", "high"), ("warning", "medium")];
 
-/// The open issues, the worst first.
+/// Renders the open issues, the worst first.
 pub(super) fn issues(status: &RunStatus) -> Markup {
     let hidden = status.open_issue_count.saturating_sub(status.open_issues.len());
     html! {
@@ -38,13 +38,13 @@ fn card(issue: &OpenIssue) -> Markup {
     }
 }
 
-/// A severity in its colour.
+/// Renders a severity in its colour.
 fn severity(severity: &str) -> Markup {
     let class = COLOURS.iter().find(|(name, _)| *name == severity).map_or("other", |(_, class)| *class);
     html! { span class={ "badge " (class) } { (severity) } }
 }
 
-/// What the run wrote, each with a link to its page.
+/// Renders the artifacts of the run, each with a link to its page.
 pub(super) fn artifacts(project: &str, status: &RunStatus) -> Markup {
     let hidden = status.artifact_count.saturating_sub(status.artifacts.len());
     html! {
@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_issue_says_what_exactly_is_wrong_as_text() {
+    fn the_exact_problem_of_an_issue_is_shown_as_text() {
         let issue = json!({
             "issue_id": "0123456789ab", "severity": "error", "gate": "checks", "title": "A command failed",
             "message": "`spell` ended with status 1:\n<b>wrnog</b>", "fixable": false,

@@ -1,4 +1,4 @@
-//! `GET /runs`: the runs of a project, by product and state.
+//! `GET /runs`: lists the runs of a project, by product and state.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -18,12 +18,12 @@ use super::{run_url, short_id};
 use crate::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/runs";
-/// The tool without which nobody needs these pages.
+/// The tool that these pages require.
 pub(in super::super) const TOOL: &str = "launch_list_runs";
 
-/// Runs of a page.
+/// Number of runs on a page.
 const RUNS: usize = 50;
-/// The parameters of the page that choose runs.
+/// The parameters of the page that filter runs.
 const FILTERS: [(&str, &str); 2] = [("product", "product_slug"), ("state", "state")];
 
 /// `GET /runs`.
@@ -134,7 +134,7 @@ fn pages(parameters: &Parameters, list: &RunList) -> Markup {
     }
 }
 
-/// How the first run begins.
+/// Explains how to start the first run.
 fn beginning(project: &str) -> Markup {
     let option = match shown_project(project) {
         "" => String::new(),

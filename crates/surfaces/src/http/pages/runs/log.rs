@@ -9,12 +9,12 @@ use super::super::failure;
 use super::super::text::moment;
 use gate::tools::browse::{LIST_LAUNCH_EVENTS, RecentEvents};
 
-/// Events that are shown.
+/// Number of events that are shown.
 const EVENTS: usize = 50;
 /// Longest summary of an event, in characters.
 const SUMMARY_CHARS_MAX: usize = 300;
 
-/// An event as the log has it.
+/// An event in the log.
 #[derive(Debug, Deserialize)]
 struct Entry {
     seq: i64,
@@ -30,7 +30,7 @@ pub(super) async fn read(asker: &Asker, project: &str, run_id: &str) -> Result<R
     Ok(asker.operation::<RecentEvents>(LIST_LAUNCH_EVENTS, arguments).await?.result)
 }
 
-/// The last events, the newest first.
+/// Renders the last events, the newest first.
 pub(super) fn log(events: &Result<RecentEvents, PageError>) -> Markup {
     html! {
         h2 { "Log" }
@@ -54,7 +54,7 @@ pub(super) fn log(events: &Result<RecentEvents, PageError>) -> Markup {
     }
 }
 
-/// The fields of a payload that are single values, also those one level below, in one line.
+/// Formats the scalar fields of a payload on one line, including those one level below.
 fn summary(payload: &Value) -> String {
     let mut parts = Vec::new();
     collect(payload, true, &mut parts);
@@ -83,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_told_in_one_short_line() {
+    fn an_event_is_summarised_in_one_short_line() {
         let payload =
             json!({ "item": { "worker": "scout", "scope_key": "", "attempt": 1 }, "outputs": [1, 2] });
-        let told = summary(&payload);
+        let shown = summary(&payload);
         for part in ["attempt 1", "worker scout", "outputs (2)"] {
-            assert!(told.contains(part), "{told}");
+            assert!(shown.contains(part), "{shown}");
         }
-        assert!(!told.contains("scope_key"), "{told}");
+        assert!(!shown.contains("scope_key"), "{shown}");
         assert_eq!(summary(&json!(null)), "");
         let long = summary(&json!({ "text": "ä".repeat(1000) }));
         assert_eq!((long.chars().count(), long.ends_with('…')), (SUMMARY_CHARS_MAX + 1, true));

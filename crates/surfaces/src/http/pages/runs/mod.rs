@@ -1,8 +1,8 @@
-//! The pages of launch runs: the list, one run with its issues, artifacts and log, what it wrote, and the questions before a run is ended
-//! or published.
+//! The pages of launch runs: the list, one run with its issues, artifacts and log, the artifacts themselves, and the
+//! confirmations before a run is ended or published.
 //!
-//! All texts of a run come from repositories and from those who start runs, and are shown as text. Everything comes from the tools, so
-//! that these pages show what agents and the command line are told, and change only what these may.
+//! All texts of a run come from repositories and from those who start runs, and are shown as text. Everything goes through the
+//! tools, so these pages show and permit the same as agents and the command line.
 
 pub(super) mod artifact;
 pub(super) mod list;
@@ -30,26 +30,26 @@ use super::parameters::{self, Parameters};
 use crate::http::query::SentQuery;
 use crate::uri_encoding::PATH as PATH_ENCODING;
 
-/// How long a page waits for a call; the call goes on, and the page of the run shows how far it is.
+/// The time that a page waits for a call; the call continues, and the page of the run shows its progress.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The path of the page of a run.
+/// Returns the path of a run's page.
 fn run_path(run_id: &str) -> String {
     format!("{}/{}", list::PATH, encoded(run_id))
 }
 
-/// The page of a run.
+/// Returns the page of a run.
 fn run_url(project: &str, run_id: &str) -> String {
     parameters::url(&run_path(run_id), project, &[])
 }
 
-/// The page of an artifact, from a byte of it.
+/// Returns the page of an artifact, starting at one of its bytes.
 fn artifact_url(project: &str, run_id: &str, name: &str, offset: &str) -> String {
     let path = format!("{}/artifacts/{}", run_path(run_id), utf8_percent_encode(name, PATH_ENCODING));
     parameters::url(&path, project, &[("offset", offset)])
 }
 
-/// The bytes of an artifact.
+/// Returns the address of an artifact's bytes.
 fn raw_url(project: &str, run_id: &str, name: &str) -> String {
     let path = format!("{}/raw/{}", run_path(run_id), utf8_percent_encode(name, PATH_ENCODING));
     parameters::url(&path, project, &[])
@@ -65,13 +65,13 @@ fn address(
     Ok((Parameters::read(asker, sent, &[])?.project, run_id))
 }
 
-/// Calls a tool about a run, and waits a moment for its answer.
+/// Calls a tool about a run, and waits briefly for its answer.
 async fn carry_out(asker: &Asker, tool: &'static str, project: &str, run_id: &str) -> Result<(), PageError> {
     let arguments = json!({ "run_id": run_id, "project_id": project });
     asker.tool_in_background::<Value>(tool, arguments, PATIENCE).await.map(drop)
 }
 
-/// The beginning of a commit's id.
+/// Returns the beginning of a commit's id.
 fn short_id(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_keep_what_is_named_in_its_place() {
+    fn addresses_keep_names_in_their_segment() {
         assert_eq!(run_url("default", "r_1"), "/runs/r_1");
         assert_eq!(run_url("shop", "../x"), "/runs/..%2Fx?project=shop");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! How far a run is, as a line of its states and as facts.
+//! The progress of a run, as a line of its states and as facts.
 
 use launch::state::RunState;
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use super::super::triage::external_link;
 use super::answers::{Publication, RunStatus};
 use super::short_id;
 
-/// The states, with the one that the run is in. A run that ended otherwise does not say how far it was.
+/// Renders the states, with the current one marked. A run that ended early does not show how far it got.
 pub(super) fn states(current: &str) -> Markup {
     let current = RunState::parse(current).filter(|state| *state <= RunState::Done);
     html! {
@@ -22,7 +22,7 @@ pub(super) fn states(current: &str) -> Markup {
     }
 }
 
-/// The states on the way to the end; fixing is one only while it lasts.
+/// Returns the states on the way to the end; fixing is included only while it lasts.
 fn line(current: RunState) -> impl Iterator<Item = RunState> {
     let is_passed = move |state: &RunState| {
         *state <= RunState::Done && (*state != RunState::Fixing || current == RunState::Fixing)
@@ -30,7 +30,7 @@ fn line(current: RunState) -> impl Iterator<Item = RunState> {
     RunState::ALL.into_iter().filter(is_passed)
 }
 
-/// What keeps the run from going on, and what works on it.
+/// Renders what blocks the run, and what is working on it.
 pub(super) fn notes(status: &RunStatus) -> Markup {
     html! {
         p {
@@ -47,7 +47,7 @@ pub(super) fn notes(status: &RunStatus) -> Markup {
     }
 }
 
-/// The facts of a run.
+/// Renders the facts of a run.
 pub(super) fn facts(status: &RunStatus) -> Markup {
     html! {
         dl.facts {
@@ -78,7 +78,7 @@ fn published(publication: &Publication) -> Markup {
     }
 }
 
-/// How far each section is.
+/// Renders the progress of each section.
 pub(super) fn sections(status: &RunStatus) -> Markup {
     html! {
         @if !status.section_states.is_empty() {

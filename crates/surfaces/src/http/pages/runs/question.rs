@@ -1,4 +1,4 @@
-//! `/runs/{run_id}/cancel` and `/runs/{run_id}/publish`: ask before a run is ended or published, and do it.
+//! `/runs/{run_id}/cancel` and `/runs/{run_id}/publish`: ask for confirmation before a run is ended or published, and do it.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -18,11 +18,11 @@ use contract::ErrorCode;
 pub(in super::super) const CANCEL_PATH: &str = "/runs/{run_id}/cancel";
 pub(in super::super) const PUBLISH_PATH: &str = "/runs/{run_id}/publish";
 
-/// Something that is asked before it is done.
+/// An action that needs confirmation.
 pub(super) struct Question {
     /// The last part of its address.
     name: &'static str,
-    /// The tool that does it.
+    /// The tool that carries it out.
     pub(super) tool: &'static str,
     /// The button that leads to the question.
     pub(super) label: &'static str,
@@ -56,7 +56,7 @@ const CANCEL: &Question = &Question {
 pub(super) const ALL: [&Question; 2] = [PUBLISH, CANCEL];
 
 impl Question {
-    /// The path of the question about a run.
+    /// Returns the path of the question about a run.
     pub(super) fn path_of(&self, run_id: &str) -> String {
         format!("{}/{}", run_path(run_id), self.name)
     }
@@ -113,7 +113,7 @@ async fn carry(question: &Question, id: Result<Path<String>, PathRejection>, for
     }
 }
 
-/// The question, with what went wrong at the last try.
+/// Renders the question, with the error of the last attempt.
 async fn respond(
     question: &Question,
     asker: &Asker,

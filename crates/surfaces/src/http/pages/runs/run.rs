@@ -1,4 +1,4 @@
-//! `GET /runs/{run_id}`: one run: how far it is, what is wrong with its pages, what it wrote, and what may be done.
+//! `GET /runs/{run_id}`: shows one run: its progress, the problems of its pages, its artifacts, and the available actions.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -44,7 +44,7 @@ pub(in super::super) async fn change(id: Result<Path<String>, PathRejection>, fo
     }
 }
 
-/// The page, with what went wrong at the last try.
+/// Renders the page, with the error of the last attempt.
 async fn respond(asker: &Asker, project: &str, run_id: &str, error: Option<&PageError>) -> Response {
     let (status, events) =
         tokio::join!(answers::status(asker, project, run_id), log::read(asker, project, run_id));
@@ -58,7 +58,7 @@ async fn respond(asker: &Asker, project: &str, run_id: &str, error: Option<&Page
     let content = html! {
         h1 { bdi { (status.product_slug) } }
         @if let Some(error) = error { (failure::note(error)) }
-        // The script replaces this part alone while a job works on the run.
+        // The script replaces only this part while a job works on the run.
         div.state data-live=[frame.live.as_deref()] {
             (progress::states(&status.state))
             (progress::notes(&status))

@@ -1,4 +1,4 @@
-//! The sentences of published pages whose lines say something else now: old and new side by side.
+//! The sentences of published pages whose source lines have changed: old and new side by side.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use super::super::text::moment;
 use super::answers::{Freshness, Lines, StaleClaim};
 use super::short_id;
 
-/// The stale sentences of a run whose site is watched.
+/// Renders the stale sentences of a run whose site is watched.
 pub(super) fn stale(freshness: &Freshness) -> Markup {
     html! {
         h2 { "Stale sentences " span.dim { (freshness.stale_count) } }

@@ -1,4 +1,4 @@
-//! `GET /triage`: findings by status, with filters.
+//! `GET /triage`: shows findings by status, with filters.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -18,14 +18,14 @@ use gate::tools::browse::LIST_FINDINGS;
 use store::triage::SEVERITIES;
 
 pub(in super::super) const PATH: &str = "/triage";
-/// The operation without which nobody needs these pages.
+/// The operation that these pages require.
 pub(in super::super) const OPERATION: &str = LIST_FINDINGS.name;
 
-/// Findings of each status while none is chosen.
+/// Number of findings for each status while none is selected.
 const FINDINGS_OF_EACH: usize = 10;
-/// Findings of a page of one status.
+/// Number of findings on a page of one status.
 const FINDINGS: usize = 50;
-/// Formats of reports, with what people call them.
+/// Formats of reports, with their common names.
 const SOURCES: &[(&str, &str)] = &[
     ("dependabot", "Dependabot"),
     ("aws_inspector", "AWS Inspector"),
@@ -34,7 +34,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("manual", "people"),
 ];
 
-/// The state of the page, which is its address. Empty texts choose nothing.
+/// The state of the page, which its address encodes. An empty text selects nothing.
 #[derive(Debug, Default, Clone)]
 struct BoardState {
     project: String,
@@ -127,12 +127,12 @@ impl BoardState {
     }
 }
 
-/// The board of a project.
+/// Returns the board of a project.
 pub(super) fn url(project: &str) -> String {
     BoardState { project: project.to_owned(), ..BoardState::default() }.url()
 }
 
-/// The findings of a project with a text in the names of vulnerability or package.
+/// Returns the findings of a project with a text in the name of the vulnerability or package.
 pub(super) fn text_url(project: &str, text: &str) -> String {
     BoardState { project: project.to_owned(), text: text.to_owned(), ..BoardState::default() }.url()
 }
@@ -238,7 +238,7 @@ fn severity_links(state: &BoardState, severities: &[Count]) -> Markup {
     }
 }
 
-/// The findings of a status.
+/// Renders the findings of a status.
 fn lane(state: &BoardState, status: &Count, shown: &[&FindingSummary]) -> Markup {
     let is_cut =
         state.status.is_empty() && i64::try_from(shown.len()).is_ok_and(|shown| shown < status.count);
@@ -279,7 +279,7 @@ fn card(state: &BoardState, finding: &FindingSummary) -> Markup {
     }
 }
 
-/// How long a finding is known.
+/// Renders the time since a finding is known.
 fn age(finding: &FindingSummary) -> Markup {
     let age = match finding.age_days {
         ..=0 => "new today".to_owned(),
@@ -288,7 +288,7 @@ fn age(finding: &FindingSummary) -> Markup {
     html! { time datetime=(finding.created_at) title=(finding.created_at) { (age) } }
 }
 
-/// When the decision in force ends; nothing if it has no end.
+/// Renders the end of the decision in force; empty if it has no end.
 fn expiry(finding: &FindingSummary) -> Markup {
     html! {
         @if let Some(end) = &finding.status_expires_at {
@@ -317,7 +317,7 @@ fn pages(state: &BoardState, list: &FindingList) -> Markup {
     }
 }
 
-/// How the first findings get here.
+/// Explains how to ingest the first findings.
 fn nothing_ingested(project: &str) -> Markup {
     let option = match shown_project(project) {
         "" => String::new(),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_decision_is_told_in_days_if_it_is_near() {
+    fn the_end_of_a_decision_is_shown_in_days_if_it_is_near() {
         let shown = |days: i64| {
             let end = Some("2027-01-03T01:00:00.000Z".to_owned());
             let finding = FindingSummary {

@@ -10,16 +10,16 @@ use super::super::single_use;
 use super::{STATUSES, finding};
 use store::triage::{STATUS_FIXED, STATUS_OPEN};
 
-/// What somebody typed.
+/// The user's input.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     status: String,
     justification: String,
     reviewer: String,
     expires: String,
-    /// Separated by commas.
+    /// Codes, separated by commas.
     codes: String,
-    /// One a line.
+    /// Evidence, one item per line.
     evidence: String,
 }
 
@@ -36,7 +36,7 @@ impl Draft {
         }
     }
 
-    /// The arguments of `triage_decision`, without those that were left empty.
+    /// Returns the arguments of `triage_decision`, without those that were left empty.
     pub(super) fn arguments(&self, project: &str, id: &str) -> Value {
         let mut arguments = Map::new();
         arguments.insert("project_id".to_owned(), project.into());
@@ -60,12 +60,12 @@ impl Draft {
     }
 }
 
-/// Whether people decide this status; the others follow from reports.
+/// Checks whether this status is decided by people; the others follow from reports.
 fn is_verdict(status: &str) -> bool {
     status != STATUS_OPEN && status != STATUS_FIXED
 }
 
-/// The form, filled with what was typed before.
+/// Renders the form, filled with the previous input.
 pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Markup {
     html! {
         section aria-labelledby="decide" {
@@ -88,7 +88,7 @@ pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Mar
                 input id="reviewer" name="reviewer" value=(draft.reviewer) maxlength="256" autocomplete="name";
                 label for="expires" { "Last day on which it holds (UTC)" }
                 input id="expires" name="expires" type="date" value=(draft.expires) aria-describedby="expires-hint";
-                p.dim id="expires-hint" { "Without a day it holds until somebody decides again." }
+                p.dim id="expires-hint" { "Without a day it holds until the next decision." }
                 label for="codes" { "Reason codes, separated by commas" }
                 input id="codes" name="codes" value=(draft.codes) autocomplete="off" spellcheck="false";
                 label for="evidence" { "Evidence: a link or file on each line" }

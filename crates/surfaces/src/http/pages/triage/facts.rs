@@ -1,4 +1,4 @@
-//! What is known of a finding.
+//! Renders the known facts of a finding.
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::finding::Finding;
 use super::{board, external_link};
 use engine::triage::Record;
 
-/// All facts of a finding, in sections; `repositories` are those that its places may lie in.
+/// Renders all facts of a finding, in sections; `repositories` are those that may contain its places.
 pub(super) fn facts(project: &str, finding: &Finding, repositories: &[String]) -> Markup {
     let record = &finding.record;
     html! {
@@ -25,7 +25,7 @@ pub(super) fn facts(project: &str, finding: &Finding, repositories: &[String]) -
 /// A row of a table of facts.
 type Row<'a> = (&'a str, Option<&'a str>);
 
-/// The facts that are known; nothing if none is.
+/// Renders the facts that are known; empty if there are none.
 fn section(title: &str, rows: &[Row<'_>], more: &Markup) -> Markup {
     let known: Vec<(&str, &str)> =
         rows.iter().filter_map(|(label, value)| Some((*label, (*value)?))).collect();
@@ -93,7 +93,7 @@ fn target(record: &Record) -> Markup {
     section("What is affected", &rows, &html! {})
 }
 
-/// The places that a code scanner named, with links where the repository is known.
+/// Renders the places that a code scanner named, with links where the repository is known.
 fn places(project: &str, record: &Record, repositories: &[String]) -> Markup {
     let named = record.repo.as_ref().filter(|name| repositories.contains(name));
     let repository = named.or(match repositories {
@@ -124,7 +124,7 @@ fn places(project: &str, record: &Record, repositories: &[String]) -> Markup {
     }
 }
 
-/// Whether a path stays inside its repository, so that its address is that of a file.
+/// Checks whether a path stays inside its repository, so that its address is that of a file.
 fn is_inside(path: &str) -> bool {
     path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
@@ -152,7 +152,7 @@ fn links(project: &str, record: &Record) -> Markup {
     }
 }
 
-/// Where the finding comes from.
+/// Renders the origin of the finding.
 fn origin(finding: &Finding) -> Markup {
     let record = &finding.record;
     let meta = values(&record.meta);
@@ -172,7 +172,7 @@ fn list(texts: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// Fields of any kind as texts.
+/// Formats fields of any type as texts.
 fn values(fields: &Map<String, Value>) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     fields

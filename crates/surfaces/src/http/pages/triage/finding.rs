@@ -1,4 +1,4 @@
-//! `GET` and `POST /triage/finding`: one finding, why it matters, what the code says about it, and the decisions.
+//! `GET` and `POST /triage/finding`: shows one finding, why it matters, evidence in the code, and the decisions.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -27,12 +27,12 @@ pub(in super::super) const PATH: &str = "/triage/finding";
 /// The tool that records a decision.
 const DECIDE: &str = "triage_decision";
 
-/// Hits of the search for evidence.
+/// Number of hits of the search for evidence.
 const EVIDENCE: usize = 8;
-/// Longest query for evidence, in bytes; the names that do not fit are left out.
+/// Length limit of the query for evidence, in bytes; the names that do not fit are omitted.
 const QUERY_BYTES_MAX: usize = 4096;
 
-/// The page of a finding.
+/// Returns the page of a finding.
 pub(super) fn url(project: &str, id: &str) -> String {
     with_parameters(PATH, &[("project", shown_project(project)), ("id", id)])
 }
@@ -107,7 +107,7 @@ fn address(sent: SentQuery, asker: &Asker) -> Result<(String, String), PageError
     Ok((project, id))
 }
 
-/// The page, with what somebody typed and why it was refused.
+/// Renders the page, with the user's input and the reason why it was refused.
 async fn respond(
     asker: &Asker,
     project: &str,
@@ -148,7 +148,7 @@ async fn respond(
     frame.respond(error.map_or(StatusCode::OK, |error| error.status), &content)
 }
 
-/// The name of a finding.
+/// Returns the name of a finding.
 fn title(record: &Record) -> &str {
     let (vuln, package) = (&record.vuln, &record.package);
     let names = [&vuln.title, &vuln.vuln_id, &vuln.cve, &package.name];
@@ -166,7 +166,7 @@ fn summary(project: &str, finding: &Finding) -> Markup {
     }
 }
 
-/// One query for all names in the finding; those with filters beside the name are left out.
+/// Builds one query for all names in the finding; those with filters beside the name are omitted.
 fn evidence_query(queries: &[String]) -> String {
     let mut all = String::new();
     for phrase in queries.iter().filter(|query| query.starts_with('"')) {
@@ -178,7 +178,7 @@ fn evidence_query(queries: &[String]) -> String {
     all
 }
 
-/// Where code and documents name what the finding is about.
+/// Searches code and documents for the subject of the finding.
 async fn evidence(asker: &Asker, project: &str, query: &str, repositories: &[String]) -> Markup {
     let arguments = json!({ "query": query, "project_id": project, "repoPath": "*", "top": EVIDENCE });
     let found = match asker.operation::<Results>(SEARCH_PAGE, arguments).await {

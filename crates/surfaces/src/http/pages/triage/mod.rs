@@ -1,6 +1,6 @@
 //! Findings of security scanners: a board with filters, and a page for each finding, where people decide.
 //!
-//! Every text of a finding comes from outside and is shown as text; only addresses of the web become links.
+//! Every text of a finding comes from outside and is shown as text; only web addresses become links.
 
 pub(super) mod board;
 pub(super) mod finding;
@@ -15,7 +15,7 @@ use super::data::PageError;
 use contract::ErrorCode;
 use store::triage::SEVERITIES;
 
-/// The statuses of findings with what people call them; all but the first and the last are decisions.
+/// The statuses of findings, with their labels; all but the first and the last are decisions.
 const STATUSES: &[(&str, &str)] = &[
     ("open", "Open"),
     ("fix", "To be fixed"),
@@ -26,18 +26,18 @@ const STATUSES: &[(&str, &str)] = &[
     ("fixed", "No longer reported"),
 ];
 
-/// What people call a status.
+/// Returns the label of a status.
 fn status_label(status: &str) -> &str {
     STATUSES.iter().find(|(name, _)| *name == status).map_or(status, |(_, label)| label)
 }
 
-/// A severity in its colour.
+/// Renders a severity in its colour.
 fn severity_badge(severity: &str) -> Markup {
     let class = SEVERITIES.into_iter().find(|known| *known == severity).unwrap_or("other");
     html! { span class={ "badge " (class) } { (severity) } }
 }
 
-/// An address of the web as a link; any other text as it is.
+/// Renders a web address as a link; any other text unchanged.
 pub(super) fn external_link(text: &str) -> Markup {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_web = matches!(scheme.as_deref(), Some("http" | "https"))
@@ -51,7 +51,7 @@ pub(super) fn external_link(text: &str) -> Markup {
     }
 }
 
-/// `1 day`, `12 days`.
+/// Formats a number of days: `1 day`, `12 days`.
 fn days(count: i64) -> String {
     if count == 1 { "1 day".to_owned() } else { format!("{count} days") }
 }

@@ -1,4 +1,4 @@
-//! The decisions about a finding, the latest first.
+//! Renders the decisions about a finding, the latest first.
 
 use maud::{Markup, html};
 
@@ -6,12 +6,12 @@ use super::super::text::moment;
 use super::finding::PastDecision;
 use super::{external_link, status_label};
 
-/// The decisions; `is_cut` says that there are more.
+/// Renders the decisions; `is_cut` indicates that there are more.
 pub(super) fn timeline(decisions: &[PastDecision], is_cut: bool) -> Markup {
     html! {
         section aria-labelledby="decisions" {
             h2 id="decisions" { "Decisions" }
-            @if decisions.is_empty() { p { "Nobody has decided yet." } }
+            @if decisions.is_empty() { p { "There are no decisions yet." } }
             ol.timeline { @for decision in decisions { li { (past_decision(decision)) } } }
             @if is_cut { p.dim { "Older decisions are not shown." } }
         }
