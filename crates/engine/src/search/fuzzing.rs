@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::fields;
-use super::pattern::path_regex;
-use super::query::SearchQuery;
-use super::query_class::QueryClass;
-use super::request_filter::{FilterValue, RequestFilter, from_text, parse_filters};
+use crate::search::filters::fields;
+use crate::search::filters::pattern::path_regex;
+use crate::search::filters::request_filter::{FilterValue, RequestFilter, from_text, parse_filters};
+use crate::search::query::SearchQuery;
+use crate::search::query::query_class::QueryClass;
 use languages::terms::query_terms;
 
 /// Returns the seeds of [`query`].

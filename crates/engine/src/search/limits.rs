@@ -1,6 +1,6 @@
 //! Checks a request against the configured limits.
 
-use super::request::{Mode, SearchRequest};
+use crate::search::request::{Mode, SearchRequest};
 use contract::config;
 use contract::{ErrorCode, Fault};
 

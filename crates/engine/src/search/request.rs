@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::exact::ExactQuery;
-use super::request_filter::RequestFilter;
+use crate::search::exact::ExactQuery;
+use crate::search::filters::request_filter::RequestFilter;
 
 /// A search in one project.
 #[derive(Debug, Clone, Default)]

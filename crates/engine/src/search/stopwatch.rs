@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::Timings;
+use crate::search::present::answer::Timings;
 use contract::clock::Clock;
 
 /// Times consecutive stages.

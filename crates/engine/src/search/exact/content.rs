@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::matcher::{Candidates, Matcher};
 use super::pattern::Pattern;
-use crate::search::pattern::slashed_regex;
+use crate::search::filters::pattern::slashed_regex;
 use contract::clock::Clock;
 use contract::config;
 use contract::{ErrorCode, Fault, echo};

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::execute::{FileMatches, LineMatches};
-use crate::search::budget::{Budget, Fitted, Shrinks, fit};
-use crate::search::snippet::shorten;
+use crate::search::present::budget::{Budget, Fitted, Shrinks, fit};
+use crate::search::present::snippet::shorten;
 
 /// Bytes of a line's text after it was shortened to fit.
 const SHORT_TEXT_BYTES: usize = 80;

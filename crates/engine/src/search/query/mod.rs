@@ -12,12 +12,16 @@
 //! so text that is not clearly an operator is a word. The clause `chunk:12` searches for chunks similar to that chunk.
 
 mod ast;
+pub(super) mod exact_name;
 mod lex;
 mod like_field;
+pub(super) mod other_spelling;
 mod parse;
 mod plain;
 mod print;
+pub(super) mod query_class;
 mod slashed;
+pub(super) mod symbol_name;
 
 pub use ast::{FilterClause, SearchQuery};
 pub use like_field::LikeField;

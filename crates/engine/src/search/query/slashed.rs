@@ -1,7 +1,7 @@
 //! A query that is a regular expression between slashes, alone or with filters around it: `/TODO|FIXME/ lang:go`.
 
 use super::lex::{Fields, Lexer, Token, slashed_length};
-use crate::search::pattern::slashed_regex;
+use crate::search::filters::pattern::slashed_regex;
 
 /// A regular expression and where to look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
