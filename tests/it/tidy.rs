@@ -1,6 +1,7 @@
 //! The rules of ARCHITECTURE.md that the compiler cannot check, as tests over the source text.
 
 mod architecture;
+mod circles;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use super::address_file;
 use super::explain::{self, Failure};
 use super::git_program::Git;
-use super::mirror::{Mirrors, not_written};
 use super::remote::{RemoteHead, is_commit};
 use super::revision_references::{self, name_on_host};
 use super::sizes::{FRESH_ENDING, TotalSize, size_of};
+use super::unwritable::not_written;
+use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
 use history::{CommitTree, FoundCommit, Revision};
+use platform::disk_space::DiskSpace;
 use platform::process::ProgramOutput;
 
 /// The branch of a mirror that points to the fetched commit.
@@ -29,7 +31,8 @@ const CREATE_TIME: Duration = Duration::from_secs(60);
 
 /// The inputs of a fetch.
 pub(super) struct Fetching<'a> {
-    pub(super) mirrors: &'a Mirrors,
+    pub(super) settings: &'a config::Git,
+    pub(super) disk_space: &'a DiskSpace,
     pub(super) git: &'a Git<'a>,
     pub(super) address: &'a RepositoryAddress,
     pub(super) git_dir: &'a Path,
@@ -125,7 +128,7 @@ impl Fetching<'_> {
 
     /// Checks the size of this mirror, which has `own_bytes`.
     fn require_own_size(&self, own_bytes: u64) -> Result<(), Fault> {
-        let bytes_max = self.mirrors.settings.mirror_bytes_max;
+        let bytes_max = self.settings.mirror_bytes_max;
         if own_bytes <= bytes_max {
             return Ok(());
         }
@@ -202,7 +205,7 @@ impl Fetching<'_> {
             }
             stopped.borrow().is_some() || (self.must_stop)()
         };
-        let timeout = Duration::from_millis(self.mirrors.settings.fetch_ms);
+        let timeout = Duration::from_millis(self.settings.fetch_ms);
         let output = self.git.run(Some(self.git_dir), arguments, timeout, &must_stop);
         remove_leftovers(self.git_dir);
         match stopped.take() {
@@ -214,7 +217,7 @@ impl Fetching<'_> {
     /// Checks all limits of the mirror that is being written.
     fn check_growth(&self) -> Result<(), Fault> {
         self.require_sizes()?;
-        self.mirrors.disk_space.check()
+        self.disk_space.check()
     }
 
     /// Makes an existing commit of the mirror the one that was fetched last, for example after a branch was reset.

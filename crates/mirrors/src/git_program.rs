@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::credentials::Credentials;
-use super::mirror::not_written;
+use super::unwritable::not_written;
 use contract::config::{self, environment_variables};
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use platform::process::{Program, ProgramOutput};

@@ -16,6 +16,7 @@ mod remote;
 mod revision_references;
 mod selection;
 mod sizes;
+mod unwritable;
 
 pub use archive::{ArchiveLimits, Archives, ImportedArchive};
 pub use credentials::check_git_settings;

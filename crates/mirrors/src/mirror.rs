@@ -12,6 +12,7 @@ use super::lock::MirrorLock;
 use super::remote::{RemoteAnswer, RemoteQuery};
 use super::selection::{self, Selection};
 use super::sizes::{FRESH_ENDING, MIRROR_ENDING, TotalSize, size_of};
+use super::unwritable::not_written;
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use history::{Head, Revision, RevisionPatterns};
@@ -23,9 +24,9 @@ const LIST_ENDING: &str = "list";
 /// The folder with all mirrors.
 #[derive(Debug, Clone)]
 pub struct Mirrors {
-    pub(super) folder: PathBuf,
-    pub(super) settings: config::Git,
-    pub(super) disk_space: DiskSpace,
+    folder: PathBuf,
+    settings: config::Git,
+    disk_space: DiskSpace,
 }
 
 /// The contents of a mirror after a fetch.
@@ -140,7 +141,8 @@ impl Mirrors {
         let folders = [self.folder.clone(), self.folder.join(config::ARCHIVES_FOLDER)];
         let total_size = TotalSize::new(folders, &git_dir, self.settings.mirrors_bytes_max);
         let fetching = Fetching {
-            mirrors: self,
+            settings: &self.settings,
+            disk_space: &self.disk_space,
             git: &git,
             address,
             git_dir: &git_dir,
@@ -236,13 +238,6 @@ fn too_slow(address: &RepositoryAddress, milliseconds: u64) -> Fault {
     let message = format!("{address} was not fetched within {} s (git.fetch_ms).", milliseconds / 1000);
     Fault::new(ErrorCode::ToolTimeout, message)
         .with_hint("Try again; for a large repository, ask the operator to raise the limit.")
-}
-
-/// The fault for a mirror that cannot be written.
-pub(super) fn not_written(error: io::Error) -> Fault {
-    Fault::new(ErrorCode::StorageUnavailable, "The mirror of the repository could not be written.")
-        .with_hint("Check the free space and the permissions of the data directory.")
-        .with_source(error)
 }
 
 #[cfg(test)]

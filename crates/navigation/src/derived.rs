@@ -6,21 +6,10 @@ use std::rc::Rc;
 use languages::symbols::{Arena, Expr, ExprId, ScopeId, ScopeKind};
 
 use super::reference::Target;
-use super::session::Session;
+use super::session::{DerivedScopes, Session};
 
 /// Most generic types around the name of a base.
 const BASE_DEPTH_MAX: usize = 8;
-
-/// The scopes of types that have a base of a name, by the scope around them and the name, in text order.
-pub(crate) type DerivedScopes<'r> = HashMap<(ScopeId, &'r str), Vec<ScopeId>>;
-
-/// The known bases of a file's types.
-#[derive(Default)]
-pub(crate) struct Derived<'r> {
-    scopes: Option<Rc<DerivedScopes<'r>>>,
-    /// The number of times that a base was named in a scope.
-    named: HashMap<(ScopeId, &'r str), usize>,
-}
 
 impl<'r> Session<'r> {
     /// Returns the scopes of types that have bases.

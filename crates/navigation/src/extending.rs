@@ -6,20 +6,19 @@ use std::collections::{HashMap, HashSet};
 use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
-use super::repository::{ByName, EXTENSIONS_MAX, Repository, last_name};
-use super::rules;
+use super::repository::{ByName, EXTENSIONS_MAX, Extending, Repository, last_name};
+use super::rules::{self, Family};
 
-/// A symbol that extends a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extending {
-    /// The symbol.
-    pub(crate) member: Target,
-    /// The file and the scope that say which type: the scope of the member, or one that implements the trait of the member.
-    pub(crate) by: (u32, ScopeId),
+impl Repository {
+    /// Returns symbols of this name that extend a type.
+    pub(crate) fn extending(&self, family: Family, name: &str) -> &[Extending] {
+        let all = self.extending.get_or_init(|| find(self));
+        all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Finds the symbols that extend types in a repository, by family and name.
-pub(crate) fn find(repository: &Repository) -> ByName<Extending> {
+fn find(repository: &Repository) -> ByName<Extending> {
     let mut found: ByName<Extending> = HashMap::new();
     let mut add = |member: Target, by: (u32, ScopeId)| {
         let Some((row, arena)) = repository.seen_symbol(member) else { return };

@@ -2,9 +2,8 @@
 
 use languages::symbols::{Expr, ScopeKind, SymbolKind};
 
-use super::extending::Extending;
 use super::reference::Target;
-use super::repository::last_name;
+use super::repository::{Extending, last_name};
 use super::session::Session;
 use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 

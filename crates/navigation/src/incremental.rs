@@ -13,16 +13,17 @@ use languages::symbols::{
 };
 
 use super::known_interface::TextNames;
+use super::name_hash::{hash, names_in};
 use super::paths;
-use super::repository::{SourceFile, last_name};
+use super::repository::last_name;
 use super::rules::{self, python::clues};
+use super::source_file::SourceFile;
 use packages::Packages;
+
+pub use super::name_hash::NameHash;
 
 /// Increase when the same symbols are resolved to other references; all uses are then resolved again.
 pub const RESOLVER_VERSION: i32 = 8;
-
-/// A hash of a name.
-pub type NameHash = u32;
 
 /// Files that describe the other files of their folder: adding or removing one changes all meanings.
 const ROOT_FILES: &[&str] = &[
@@ -56,14 +57,6 @@ pub fn family_languages(language: &str) -> Vec<&str> {
     languages
 }
 
-/// Hashes a name with FNV-1a over letters without case, because some languages ignore case. The last bit is 0.
-fn hash(name: &str) -> NameHash {
-    let hash = name.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
-    });
-    hash & !1
-}
-
 /// Returns the hash of a folder: the last bit is 1, so that it differs from the hash of any name.
 fn folder_hash(folder: &str) -> NameHash {
     hash(folder) | 1
@@ -79,17 +72,6 @@ fn folders_around(path: &str) -> impl Iterator<Item = &str> {
     let first = paths::folder(path);
     std::iter::successors(Some(first), |folder| Some(paths::folder(folder)))
         .take_while(|folder| !folder.is_empty())
-}
-
-/// Returns the hashes of the identifiers in a text: of a name, or of each part of a module's path.
-pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
-    let mut parts = text.split(|c: char| !crate::is_in_identifier(c));
-    let has_parts = parts.clone().any(|part| !part.is_empty());
-    let whole = (!has_parts && !text.is_empty()).then(|| hash(text));
-    std::iter::from_fn(move || parts.find(|part| !part.is_empty()))
-        .map(hash)
-        .filter(move |_| has_parts)
-        .chain(whole)
 }
 
 /// Returns the hashes under which a name is mentioned.

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use languages::symbols::Interface;
 
-use super::incremental::{NameHash, names_in};
 use super::index::{Half, Index};
+use super::name_hash::{NameHash, names_in};
 
 /// The part of a file that others can see.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ mod derived;
 mod evaluate;
 mod extending;
 mod extensions;
+mod family;
 mod given;
 mod includes;
 pub mod incremental;
@@ -16,6 +17,7 @@ mod local_names;
 mod lookup;
 mod members;
 pub mod method_sets;
+mod name_hash;
 mod namespaces;
 mod packages;
 mod paths;
@@ -25,6 +27,7 @@ mod resolve;
 mod rules;
 pub mod scip;
 mod session;
+mod source_file;
 mod stars;
 mod value;
 
@@ -35,7 +38,8 @@ mod hostile;
 
 pub use known_interface::KnownInterface;
 pub use reference::{Reference, ReferenceKind, Target};
-pub use repository::{Repository, SourceFile};
+pub use repository::Repository;
+pub use source_file::SourceFile;
 
 /// Checks whether a character is a part of identifiers.
 #[must_use]

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use languages::symbols::{Arena, Expr, ExprId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
-use super::repository::SourceFile;
 use super::rules::{self, Family};
+use super::source_file::SourceFile;
 
 /// Most symbols of one name in one package.
 const SAME_NAME_MAX: usize = 192;

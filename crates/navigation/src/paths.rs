@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::repository::SourceFile;
-use super::rules::{self, Family};
+use super::family::Family;
+use super::source_file::SourceFile;
 use super::value::Module;
 
 /// Most files of one name that are looked at when a path is searched by its end.
@@ -21,8 +21,8 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn new(files: Vec<SourceFile>) -> Self {
-        let families = files.iter().map(|file| rules::of(&file.language).family).collect();
+    /// The files, and the family of each.
+    pub(crate) fn new(files: Vec<SourceFile>, families: Vec<Family>) -> Self {
         let mut sorted: Vec<u32> = (0..files.len() as u32).collect();
         sorted.sort_unstable_by_key(|file| &files[*file as usize].path);
         let mut by_name: HashMap<String, Vec<u32>> = HashMap::new();

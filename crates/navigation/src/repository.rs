@@ -1,18 +1,16 @@
 //! The files of a repository, with what they see of each other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, Symbol};
+use languages::symbols::{Arena, Expr, ExprId, Imported, ScopeId, Symbol};
 
-use super::extending::{self, Extending};
 use super::index::{Half, Index};
-use super::known_interface::KnownInterface;
 use super::packages::Packages;
 use super::paths::Paths;
-use super::reference::{Reference, Target};
-use super::resolve;
+use super::reference::Target;
 use super::rules::{self, Family};
+use super::source_file::SourceFile;
 use super::value::Module;
 
 /// Most imports that hold in all files.
@@ -23,15 +21,13 @@ pub(crate) const EXTENSIONS_MAX: usize = 1024;
 /// Most files that one file includes itself.
 const INCLUDES_MAX: usize = 1024;
 
-/// A file of a repository.
-#[derive(Debug, Clone)]
-pub struct SourceFile {
-    /// Path relative to the root, with `/`.
-    pub path: String,
-    /// Id of its language.
-    pub language: String,
-    /// The part of it that others can see.
-    pub interface: Arc<KnownInterface>,
+/// A symbol that extends a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extending {
+    /// The symbol.
+    pub(crate) member: Target,
+    /// The file and the scope that say which type: the scope of the member, or one that implements the trait of the member.
+    pub(crate) by: (u32, ScopeId),
 }
 
 /// Rows by family and name.
@@ -51,7 +47,7 @@ pub struct Repository {
     pub(crate) python: OnceLock<super::rules::PythonPackages>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
     /// Symbols that are also members of a type that they extend, by family and name.
-    extending: OnceLock<ByName<Extending>>,
+    pub(crate) extending: OnceLock<ByName<Extending>>,
     /// Imports of all names that hold in all files of a family.
     global_stars: OnceLock<Vec<(Family, u32, u32)>>,
 }
@@ -61,8 +57,9 @@ impl Repository {
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
         let includes = files.iter().map(|_| OnceLock::new()).collect();
+        let families = files.iter().map(|file| rules::of(&file.language).family).collect();
         Self {
-            paths: Paths::new(files),
+            paths: Paths::new(files, families),
             includes,
             packages: OnceLock::new(),
             extensions: OnceLock::new(),
@@ -79,13 +76,6 @@ impl Repository {
     #[must_use]
     pub fn files(&self) -> &[SourceFile] {
         self.paths.files()
-    }
-
-    /// Resolves the uses of a file, whose other half is `body`. Uses of local names, and of names that are known to be defined
-    /// outside of the repository, are left out.
-    #[must_use]
-    pub fn resolve(&self, file: u32, body: &Body) -> Vec<Reference> {
-        resolve::references(self, file, body)
     }
 
     /// Returns what others see of a file, with its index. `None` for a number that the repository does not have.
@@ -124,12 +114,6 @@ impl Repository {
     /// Returns scopes that may add members to a type of this name.
     pub(crate) fn extensions(&self, family: Family, name: &str) -> &[(u32, ScopeId)] {
         let all = self.extensions.get_or_init(|| self.find_extensions());
-        all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns symbols of this name that extend a type.
-    pub(crate) fn extending(&self, family: Family, name: &str) -> &[Extending] {
-        let all = self.extending.get_or_init(|| extending::find(self));
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 

@@ -12,8 +12,17 @@ const SCOPES_MAX: usize = 400;
 /// Most bases that one scope implements.
 const BASES_MAX: usize = 16;
 
+impl Repository {
+    /// Resolves the uses of a file, whose other half is `body`. Uses of local names, and of names that are known to be defined
+    /// outside of the repository, are left out.
+    #[must_use]
+    pub fn resolve(&self, file: u32, body: &Body) -> Vec<Reference> {
+        references(self, file, body)
+    }
+}
+
 /// Resolves the references of a file.
-pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec<Reference> {
+fn references(repository: &Repository, file: u32, body: &Body) -> Vec<Reference> {
     let Some(mut session) = Session::new(repository, file, body) else { return Vec::new() };
     let mut references = Vec::new();
     for used in &body.uses {

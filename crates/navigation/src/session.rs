@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use languages::symbols::{Arena, Body, Expr, Scope, ScopeId, ScopeKind, Symbol, SymbolKind};
 
-use super::derived::Derived;
 use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
@@ -51,6 +50,17 @@ pub(crate) struct Session<'r> {
     /// The files that a file includes, directly or through others.
     pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
     pub(crate) derived: Derived<'r>,
+}
+
+/// The scopes of types that have a base of a name, by the scope around them and the name, in text order.
+pub(crate) type DerivedScopes<'r> = HashMap<(ScopeId, &'r str), Vec<ScopeId>>;
+
+/// The known bases of a file's types.
+#[derive(Default)]
+pub(crate) struct Derived<'r> {
+    pub(crate) scopes: Option<Rc<DerivedScopes<'r>>>,
+    /// The number of times that a base was named in a scope.
+    pub(crate) named: HashMap<(ScopeId, &'r str), usize>,
 }
 
 /// Something that is evaluated only once at a time.

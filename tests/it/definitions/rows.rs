@@ -26,11 +26,13 @@ async fn every_function_of_a_real_folder_is_found_by_its_signature() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/engine/src/search");
     let repository = Repository::new(&[]);
     let mut expected: Vec<(String, String, u64)> = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
+    let mut open = vec![folder.clone()];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let (name, text) = (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
+                path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned(),
                 fs::read_to_string(&path).unwrap(),
             );
             repository.write(&format!("src/{name}"), &text);

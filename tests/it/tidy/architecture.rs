@@ -337,7 +337,7 @@ fn stale_paths_names_and_terms_are_noticed() {
         ("`gone_function()`", "no function of a source"),
         // Files with these names, and of this type, have a field `lexical`.
         ("`Part::lexical()`", "no function of a source"),
-        ("`retrieve::lexical()`", "no function of a source"),
+        ("`part::lexical()`", "no function of a source"),
         ("`GoneType`", "defined by no source"),
         ("`Reads::hidden_mode`", "defined by no source"),
         ("`triage::Reads`", "defined by no source"),

@@ -7,47 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::context::RunContext;
+use super::document::Document;
 use super::failures;
+use super::opened_repository::{OpenedRepository, open_repository};
 use super::parser::Parser;
 use super::plan::should_retry_facts;
 use super::prepare::{Prepared, prepare_document};
 use super::report::RunReport;
-use super::run::{self, OpenedRepository};
+use super::run;
 use super::vectors;
 use super::versions::run_versions;
+use super::write::remove_files;
 use crate::jobs::Phase;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use store::{Access, FileRow, KnownNames, ModelFacts, Project, ProjectTx, Store, files, write_batch};
-
-/// A text to index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    /// The path inside the pseudo repository; pages are ordered by it.
-    pub path: String,
-    /// The text, in Markdown.
-    pub text: String,
-    /// `prose` or `records`.
-    pub mode: &'static str,
-    /// Pairs `key=value` in lower case, for the filter `meta`.
-    pub meta: Vec<String>,
-    /// Time of the last change, nanoseconds since the epoch.
-    pub modified_ns: i64,
-}
-
-impl Document {
-    /// Returns a hash over the text and the metadata. A document with the stored hash is not written again.
-    #[must_use]
-    pub fn content_hash(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(self.text.as_bytes());
-        for pair in &self.meta {
-            hasher.update(b"\0");
-            hasher.update(pair.as_bytes());
-        }
-        *hasher.finalize().as_bytes()
-    }
-}
 
 /// A future that reads from or writes to the database of a record source.
 pub(crate) type SourceFuture<'a, T> = BoxFuture<'a, Result<T, Fault>>;
@@ -81,7 +55,7 @@ pub async fn run_documents(run: &RunContext<'_>, documents: &dyn Documents) -> R
     if let Some(embedder) = &run.embedder {
         run.project.require_model(&ModelFacts::from(embedder.model()))?;
     }
-    let repository = run::open_repository(run, run_versions(run, &None)).await?;
+    let repository = open_repository(run, run_versions(run, &None)).await?;
     let outcome = async {
         let mut report = write_documents(run, &repository, documents).await?;
         vectors::report_lexical_ready(run).await?;
@@ -152,7 +126,7 @@ async fn write_documents(
     }
     let vanished: Vec<i64> = stored.into_values().map(|row| row.id).collect();
     report.files_removed = vanished.len() as u64;
-    changed_chunks += run::remove_files(run, &vanished).await?;
+    changed_chunks += remove_files(run, &vanished).await?;
     run::finish_lexical(run, changed_chunks).await?;
     Ok(report)
 }

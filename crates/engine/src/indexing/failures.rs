@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::context::RunContext;
-use super::run::OpenedRepository;
+use super::opened_repository::OpenedRepository;
 use contract::{ErrorCode, Fault};
 use platform::disk_space::is_disk_space_fault;
 use store::{

@@ -1,8 +1,8 @@
 //! The rules of the ignore files in a directory and in the directories above it, with git's semantics.
 //!
 //! Ignore files belong to the untrusted repository, so they are read like its other files: beneath the root, never through a
-//! link, and with size limits. Rules are matched one by one as they are written. Compiled into one automaton, a few thousand
-//! rules of some dozen bytes can need gigabytes when they meet the right names.
+//! link, and with size limits. Rules are matched one by one as they are written, as git does. Compiled into one automaton, a few
+//! thousand rules of some dozen bytes can need gigabytes when they meet the right names.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ mod file_tree;
 mod skipped_directories;
 mod tracked;
 mod walk;
+mod walk_tree;
 
 mod extracted;
 mod file;
@@ -48,17 +49,20 @@ mod write;
 
 mod context;
 mod failures;
+mod opened_repository;
 mod options;
 mod report;
 mod run;
 
 mod folder;
 
+mod document;
 mod documents;
 mod watch;
 
-pub use self::documents::{Document, Documents, RecordSource, run_documents};
+pub use self::documents::{Documents, RecordSource, run_documents};
 pub use context::RunContext;
+pub use document::Document;
 pub use failures::record_unfetched;
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use file_list::{FileList, list_files};

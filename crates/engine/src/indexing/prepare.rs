@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
 use super::describe::{self, chunk_write, mode};
-use super::documents::Document;
+use super::document::Document;
 use super::extracted::extracted_text;
 use super::extractor::Extractor;
 use super::file::{ContentKind, OpenRoot, ReadLimits, SkipReason};

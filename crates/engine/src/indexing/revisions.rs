@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::context::RunContext;
 use super::file_tree::FileTree;
+use super::opened_repository::OpenedRepository;
 use super::options::Mode;
 use super::plan::{FileToRead, StoredFile, may_succeed_now};
 use super::prepare::PrepareOptions;
 use super::report::{IndexedRevision, RevisionsReport, SkipCounter};
-use super::run::{OpenedRepository, walk_tree};
 use super::walk::WalkedFile;
+use super::walk_tree::walk_tree;
 use super::write::{self, Target};
 use contract::{ErrorCode, Fault, escaped_line};
 use history::{Head, Revision};
@@ -367,7 +368,7 @@ async fn remove_unused(run: &RunContext<'_>, hidden_id: i64) -> Result<(), Fault
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let unused = revisions::unused_files(&mut tx, hidden_id).await?;
     tx.commit().await?;
-    super::run::remove_files(run, &unused).await?;
+    write::remove_files(run, &unused).await?;
     Ok(())
 }
 

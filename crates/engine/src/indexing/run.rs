@@ -1,6 +1,5 @@
 //! The index run, from the walk to the last vector. Committed changes are kept if the run fails or is cancelled.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -8,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::RunContext;
 use super::failures::record_failure;
 use super::file_tree::FileTree;
+use super::opened_repository::{OpenedRepository, open_repository};
 use super::options::Mode;
 use super::plan::{self, RunPlan};
 use super::prepare::PrepareOptions;
@@ -15,16 +15,18 @@ use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
+use super::walk_tree::walk_tree;
+use super::write::remove_files;
 use super::{artifacts, history, navigation, revisions, scip, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
-use contract::{ErrorCode, Fault, RepositoryAddress};
+use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use store::{
-    Access, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams, index_state, lexical,
-    names, repositories, statistics,
+    Access, ModelFacts, ProjectTx, RepositoryState, breakdown, files, grams, index_state, lexical, names,
+    repositories, statistics,
 };
-use tenancy::{AllowedRoots, RepositoryRoot};
+use tenancy::RepositoryRoot;
 
 /// Indexes the repository at `run.root`.
 ///
@@ -59,23 +61,6 @@ async fn abort_after_cancel(cancel: &CancellationToken) -> Fault {
     cancel.cancelled().await;
     tokio::time::sleep(CANCEL_GRACE).await;
     Fault::new(ErrorCode::Cancelled, "The index run was cancelled; committed changes are kept.")
-}
-
-/// The state of the repository's row when the run opened it.
-pub(super) struct OpenedRepository {
-    pub(super) id: i64,
-    pub(super) name: String,
-    pub(super) is_new: bool,
-    /// The state to restore if the run is cancelled.
-    pub(super) state_before: RepositoryState,
-    /// `true` if the stored rows were written with other versions, so that all files must be read again.
-    pub(super) outdated: bool,
-    /// The versions of this run.
-    pub(super) versions: Versions,
-    /// The versions of the stored rows.
-    versions_before: Versions,
-    /// HEAD at the end of the last run.
-    commit: Option<String>,
 }
 
 async fn run_stages(
@@ -276,52 +261,6 @@ async fn is_derived_due(run: &RunContext<'_>, repository_id: i64) -> Result<bool
     Ok(due)
 }
 
-/// Acquires the fence and opens or creates the repository's row.
-pub(super) async fn open_repository(
-    run: &RunContext<'_>,
-    versions: Versions,
-) -> Result<OpenedRepository, Fault> {
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    index_state::acquire_fence(&mut tx, run.fence).await?;
-    let root = run.root.to_string_lossy();
-    let known = repositories::get(&mut tx, &root).await?;
-    let outdated = known.as_ref().is_some_and(|known| known.versions != versions);
-    let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
-    let versions_before = known.as_ref().map_or(versions, |known| known.versions);
-    let commit = known.as_ref().and_then(|known| known.commit.clone());
-    let state_before = match known.as_ref().map_or(RepositoryState::New, |known| known.state) {
-        // If the process of a first run died, the repository is still new; after a later run its state is unknown.
-        RepositoryState::Indexing if is_new => RepositoryState::New,
-        RepositoryState::Indexing => RepositoryState::Failed,
-        state => state,
-    };
-    let (id, name) = match known {
-        Some(known) => (known.id, known.name),
-        None => {
-            let name = free_name(&mut tx, run.root).await?;
-            (repositories::ensure(&mut tx, run.fence, &root, &name, versions).await?, name)
-        }
-    };
-    repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
-    if let Some(patterns) = &run.options.revisions {
-        store::revisions::set_patterns(&mut tx, run.fence, id, patterns).await?;
-    }
-    tx.commit().await?;
-    Ok(OpenedRepository { id, name, is_new, state_before, outdated, versions, versions_before, commit })
-}
-
-/// Returns the name of the folder or of the repository, with a number if another repository of the project already has that name.
-async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
-    let named = root.file_name().map(|name| name.to_string_lossy().into_owned());
-    let address = root.to_str().and_then(RepositoryAddress::parse).and_then(Result::ok);
-    let folder = address.map(|address| address.name().to_owned()).or(named);
-    let folder = folder.unwrap_or_else(|| "repository".to_owned());
-    let taken: Vec<String> = repositories::list(tx).await?.into_iter().map(|row| row.name).collect();
-    let numbered = (2..).map(|number| format!("{folder}-{number}"));
-    let mut names = std::iter::once(folder.clone()).chain(numbered);
-    Ok(names.find(|name| !taken.contains(name)).unwrap_or(folder))
-}
-
 /// Rejects a directory without any file to index, before a workspace is provisioned for it. Blocks.
 ///
 /// # Errors
@@ -341,28 +280,6 @@ pub fn require_files(
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|skipped| skips.add(skipped.reason.as_str(), &skipped.path));
     Err(nothing_to_index(Mode::All, skips))
-}
-
-/// Walks a tree of the repository. A mirror that cannot be read completely is fetched anew by the next run.
-pub(super) async fn walk_tree(run: &RunContext<'_>, tree: &FileTree) -> Result<WalkResult, Fault> {
-    let walked = walk_blocking(run, tree.clone()).await;
-    let is_damaged = match &walked {
-        Ok(walked) => walked.is_damaged,
-        Err(fault) => fault.code == ErrorCode::IllegalState,
-    };
-    if is_damaged {
-        tree.distrust();
-    }
-    walked
-}
-
-async fn walk_blocking(run: &RunContext<'_>, tree: FileTree) -> Result<WalkResult, Fault> {
-    let root = run.root.to_owned();
-    let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
-    let allowed = AllowedRoots::for_project(&settings, run.project.id());
-    let walk = move || walk::walk(&root, &tree, &allowed, &(&settings).into(), &must_stop);
-    let walking = tokio::task::spawn_blocking(walk);
-    walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
 async fn plan_run(
@@ -404,17 +321,6 @@ fn nothing_to_index(mode: Mode, skips: SkipCounter) -> Fault {
         .with_hint(
             "Check the path, .gitignore and .pairofcleatsignore; the details list skipped files with the reasons.",
         )
-}
-
-/// Removes vanished files; returns the number of removed chunks.
-pub(super) async fn remove_files(run: &RunContext<'_>, ids: &[i64]) -> Result<i64, Fault> {
-    let mut chunks = 0;
-    for batch in ids.chunks(run.config.indexing.batch_files.max(1)) {
-        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-        chunks += files::delete(&mut tx, run.fence, batch).await?;
-        tx.commit().await?;
-    }
-    Ok(chunks)
 }
 
 /// Files of an earlier version whose trigrams are written in one transaction.

@@ -1,4 +1,4 @@
-//! Writes prepared files in batches, one transaction each. A batch is limited by files, chunks and time.
+//! Writes prepared files and removes vanished ones in batches, one transaction each. A batch is limited by files, chunks and time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::prepare::{self, PrepareOptions, Prepared};
 use super::report::SkipCounter;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
-use store::{FileWrite, KnownNames, files, files::Touched, write_batch, write_versions};
+use store::{Access, FileWrite, KnownNames, ProjectTx, files, files::Touched, write_batch, write_versions};
 
 /// Maximum number of prepared files that wait for the writer: enough to keep the writer busy, but few enough to limit
 /// memory.
@@ -151,4 +151,15 @@ async fn commit_batch(
         progress.chunks += chunks as u64;
     });
     Ok(())
+}
+
+/// Removes vanished files; returns the number of removed chunks.
+pub(super) async fn remove_files(run: &RunContext<'_>, ids: &[i64]) -> Result<i64, Fault> {
+    let mut chunks = 0;
+    for batch in ids.chunks(run.config.indexing.batch_files.max(1)) {
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        chunks += files::delete(&mut tx, run.fence, batch).await?;
+        tx.commit().await?;
+    }
+    Ok(chunks)
 }

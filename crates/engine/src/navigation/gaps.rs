@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::callees::with_inner;
-use super::grouping::Target;
+use super::grouping::{TYPES, Target};
 use super::implicit::{Gap, Implicit};
 use super::navigator::{Navigation, Navigator};
 use super::places::{kinds, uses_by_names};
 use super::request::Relation;
-use super::steps::TYPES;
 use ::navigation::incremental::family;
 use contract::{Fault, Warning, echo};
 use languages::symbols::reports_uses;

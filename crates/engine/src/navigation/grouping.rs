@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use store::navigation::DefinitionAt;
 
+/// Kinds of definitions that have members.
+pub(super) const TYPES: [&str; 8] =
+    ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
+
 /// A symbol: its definitions. Several definitions of one name in one place, such as overloads, count as one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {

@@ -12,6 +12,7 @@ mod grouping;
 mod impact;
 mod implementers;
 mod implicit;
+mod navigate;
 mod navigator;
 mod nearest;
 mod places;
@@ -25,6 +26,7 @@ pub use answer::{
     FilePlaces, NavigationPayload, OmittedPlaces, Place, StepCount, StopReason, Stopped, SymbolInfo,
     Unresolved,
 };
-pub use navigator::{Navigation, navigate};
+pub use navigate::navigate;
+pub use navigator::Navigation;
 pub use present::present;
 pub use request::{Certainty, NavigationRequest, Relation, Subject, UsedAs};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::answer::{Place, StepCount};
 use super::callees::{LINES_MAX, with_inner};
-use super::grouping::Target;
+use super::grouping::{TYPES, Target};
 use super::implicit::{self, OVERRIDES_MAX};
 use super::navigator::{Located, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::places::{certainty_of, kind_name, texts};
@@ -16,10 +16,6 @@ use contract::Fault;
 use store::navigation::{self, DefinitionAt};
 use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{UsePlace, UsedFor};
-
-/// Kinds of definitions that have members.
-pub(super) const TYPES: [&str; 8] =
-    ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
 
 /// Fills in the definitions that a walk from the symbol reaches.
 pub(super) async fn walked(

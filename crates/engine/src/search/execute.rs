@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::search::backend::Backend;
 use crate::search::exact::execute_exact;
 use crate::search::filters::field_hints::parse_query;
 use crate::search::filters::scope::ResolvedScope;
 use crate::search::limits::check;
-use crate::search::present::answer::{Backend, Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
+use crate::search::present::answer::{Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
 use crate::search::present::facets::{self, Facets};
 use crate::search::present::hits::HitPage;
 use crate::search::present::suggestions::suggest_names;

@@ -13,6 +13,7 @@
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
+mod backend;
 mod execute;
 mod limits;
 mod request;
@@ -26,6 +27,7 @@ pub mod query;
 mod rank;
 mod retrieve;
 
+pub use backend::Backend;
 pub use exact::{
     ExactQuery, FileMatches, LineFinder, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed,
     PresentedFile, PresentedLine, slashed_query,
@@ -37,17 +39,18 @@ pub(crate) use filters::newer_index::warn_of_newer;
 pub use filters::request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use filters::revision_names::{HEAD, KnownRevisions, is_start_of_commit};
 pub use present::answer::{
-    AllFacts, Backend, CallEdge, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
+    AllFacts, CallEdge, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
 };
 pub use present::budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use present::facets::{Facet, FacetProperty, FacetValue, Facets};
 pub use present::other_places::{OtherPlace, OtherPlaces};
-pub use present::payload::{Omitted, SearchPayload, TotalRelation, present};
+pub use present::payload::{Omitted, SearchPayload, present};
 pub use present::presented_hit::{PresentedHit, ScoreType, headline};
 pub use present::snippet::shorten;
 pub use present::sources::{SourceText, Sources};
 pub(crate) use present::suggestions::similarity;
 pub use present::tokens;
+pub use present::total_relation::TotalRelation;
 pub use query::filter as filter_text;
 pub(crate) use query::other_spelling::other_spelling;
 pub use query::symbol_name::{Reading, Spelling, SymbolName};

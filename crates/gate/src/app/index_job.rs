@@ -1,21 +1,23 @@
 //! The index job: requested by tools, run by any process that is free, resumed by any other.
 
 mod portable_export;
+mod request;
 mod target;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::request::{Request, WHOLE_PROJECT};
 use self::target::{JobTarget, JobTree};
-use super::freshness::TurnedRun;
-use super::worker::{JobKind, as_own_task};
+use super::freshness::turns::TurnedRun;
+use super::job_kind::{JobKind, as_own_task};
 use super::{App, CallSlot, launch};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options, RecordSource, RunContext};
@@ -32,15 +34,6 @@ pub use portable_export::export;
 pub static KIND: JobKind =
     JobKind { name: "index", lane: |_| WRITER_LANE.to_owned(), parallel: |_| 1, execute: Some(execute) };
 
-/// The request that is stored with a job.
-#[derive(Debug, Serialize, Deserialize)]
-struct Request {
-    root: String,
-    options: Options,
-}
-
-/// The subject of a job that embeds a whole project. It is distinct from every root, because a root is an absolute path.
-const WHOLE_PROJECT: &str = "";
 /// Most runs that a call attaches to in a row if they do less than it requested; it then returns the report of the last one.
 const ATTACHED_RUNS_MAX: usize = 3;
 

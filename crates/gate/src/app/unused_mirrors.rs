@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::freshness::project_repositories;
+use super::project_repositories::project_repositories;
 use super::{App, blocking};
 use contract::config::SiteLocation;
 use contract::{Fault, RepositoryAddress};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
-use super::worker::JobKind;
+use super::job_kind::JobKind;
 use contract::{ErrorCode, Fault};
 use engine::jobs::{self, LeaseSettings, RunningJob, WRITER_LANE};
 use store::Project;

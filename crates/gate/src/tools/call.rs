@@ -19,7 +19,8 @@ use super::event_sink::EventSink;
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::next::AnsweredCall;
-use super::spec::{ToolSpec, Toolset};
+use super::spec::ToolSpec;
+use super::toolset::Toolset;
 use super::violation;
 use crate::app::{Admission, App, Bulkhead, CallSlot};
 use contract::{

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, CallSlot, blocking};
 use crate::tools::event_sink::EventSink;
-use crate::tools::next::Suggestion;
+use crate::tools::suggestion::Suggestion;
 use crate::tools::visibility::ToolVisibility;
 use contract::{
     Coverage, Envelope, ErrorCode, Fault, Meta, ProjectId, RepositoryAddress, SearchScope, Warning,
@@ -260,6 +261,14 @@ impl Call {
     /// Sets `_meta.coverage`: where the answer looked, and what is not indexed there.
     pub(super) fn set_coverage(&self, coverage: Coverage) {
         self.with_notes(|notes| notes.coverage = Some(coverage));
+    }
+
+    /// Sends an event of a streamed answer, and waits until the client has room for more.
+    ///
+    /// # Errors
+    /// `CANCELLED` if the client has gone, or the call was cancelled or timed out.
+    pub(super) async fn send_event(&self, name: &'static str, content: &impl Serialize) -> Result<(), Fault> {
+        self.events.send(&self.cancel, name, content).await
     }
 
     /// Opens the project of the call if its workspace exists; never creates one.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use super::context::Call;
 use contract::{ErrorCode, Fault, escape_invisible};
 
 /// Takes an event. The future completes when there is room for the next one; false if the client has gone.
@@ -34,24 +34,27 @@ impl EventSink {
     pub(super) fn had_invisible(&self) -> bool {
         self.has_invisible.load(Ordering::Relaxed)
     }
-}
 
-impl Call {
-    /// Sends an event of a streamed answer, and waits until the client has room for more.
+    /// Sends an event, and waits until the client has room for more.
     ///
     /// # Errors
-    /// `CANCELLED` if the client has gone, or the call was cancelled or timed out.
-    pub(super) async fn send_event(&self, name: &'static str, content: &impl Serialize) -> Result<(), Fault> {
-        let Some(take) = &self.events.take else { return Ok(()) };
+    /// `CANCELLED` if the client has gone, or `cancel` fires.
+    pub(super) async fn send(
+        &self,
+        cancel: &CancellationToken,
+        name: &'static str,
+        content: &impl Serialize,
+    ) -> Result<(), Fault> {
+        let Some(take) = &self.take else { return Ok(()) };
         let mut content = serde_json::to_value(content)
             .map_err(|error| Fault::internal("An event could not be serialized.", error))?;
         // As the gate does with results.
         if escape_invisible(&mut content) {
-            self.events.has_invisible.store(true, Ordering::Relaxed);
+            self.has_invisible.store(true, Ordering::Relaxed);
         }
         let is_taken = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => false,
+            () = cancel.cancelled() => false,
             is_taken = take(name, content) => is_taken,
         };
         if is_taken {

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use super::context::Caller;
 use super::schema::{InputSchema, nearest_name};
-use super::spec::{OPT_IN_TOOLSETS, OptInToolset, ToolSpec, Toolset};
+use super::spec::ToolSpec;
+use super::toolset::{OPT_IN_TOOLSETS, OptInToolset, Toolset};
 use super::{admin, artifacts, index, instructions, launch, search, status, triage};
 use contract::Refusal;
 use contract::config::Config;

@@ -11,6 +11,7 @@ use super::context::Caller;
 use super::list::Toolbox;
 use super::search_scope::ALL_REPOSITORIES;
 use super::spec::ToolSpec;
+use super::suggestion::Suggestion;
 use super::unindexed_directory::{IN_OTHER_PROJECT, NOT_INDEXED};
 use contract::config::Config;
 use contract::{Envelope, ErrorCode, Fault, Meta, Next};
@@ -24,17 +25,6 @@ const ARGUMENT_BYTES_MAX: usize = 1024;
 
 /// Arguments that change the format of an answer, not its content.
 const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
-
-/// Proposals of `show_file` for the next call, in addition to its result.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Suggestion {
-    /// A query for the callers of the shown definition.
-    pub(super) query: Option<String>,
-    /// Line of the shown definition, and whether it can be called; only where its uses are resolved.
-    pub(super) definition: Option<(usize, bool)>,
-    /// First and last of the requested lines that a limit cut: those after the shown ones, else those before.
-    pub(super) unshown_lines: Option<(usize, usize)>,
-}
 
 /// A call that was answered, as far as the proposal depends on it.
 pub(super) struct AnsweredCall {

@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::context::Call;
+use super::toolset::Toolset;
+use super::visibility::ToolVisibility;
 use crate::app::Bulkhead;
 use contract::Fault;
 use contract::config::{Config, Timeouts};
@@ -53,74 +55,22 @@ impl ToolSpec {
     }
 }
 
-/// A family of tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Toolset {
-    /// Searching and reading code.
-    Search,
-    /// Building indexes and showing their status.
-    Index,
-    /// Models, dictionaries, extensions and portable index files.
-    Artifacts,
-    /// Security findings and decisions.
-    Triage,
-    /// Setting up, inspecting and cleaning an installation.
-    Admin,
-    /// The instruction catalog.
-    Instructions,
-    /// Launch runs.
-    Launch,
-}
-
-impl Toolset {
-    /// All toolsets.
-    pub const ALL: [Self; 7] = [
-        Self::Search,
-        Self::Index,
-        Self::Artifacts,
-        Self::Triage,
-        Self::Admin,
-        Self::Instructions,
-        Self::Launch,
-    ];
-
-    /// Its name in settings, headers and URLs.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Index => "index",
-            Self::Artifacts => "artifacts",
-            Self::Triage => "triage",
-            Self::Admin => "admin",
-            Self::Instructions => "instructions",
-            Self::Launch => "launch",
+impl ToolVisibility {
+    /// Returns the reason why a tool cannot be called; `None` if it can.
+    pub(super) fn refusal_reason(&self, tool: &ToolSpec) -> Option<String> {
+        if self.read_only && !tool.effects.read_only {
+            return Some(format!("`{}` writes, but this connection is read-only.", tool.name));
+        }
+        match &self.toolsets {
+            Some(shown) if !shown.contains(&tool.toolset) => Some(format!(
+                "`{}` belongs to the toolset `{}`, which is not selected on this connection.",
+                tool.name,
+                tool.toolset.as_str()
+            )),
+            _ => None,
         }
     }
-
-    /// Returns `true` if lists show it to a caller who does not select toolsets.
-    #[must_use]
-    pub fn listed_by_default(self) -> bool {
-        OPT_IN_TOOLSETS.iter().all(|row| row.toolset != self)
-    }
 }
-
-/// A toolset that lists show only to a caller who selects it. Its tools can be called, listed or not, while the operator has it
-/// enabled.
-#[derive(Debug, Clone, Copy)]
-pub struct OptInToolset {
-    /// The toolset.
-    pub toolset: Toolset,
-    /// Checks whether the operator has it enabled.
-    pub is_enabled: fn(&Config) -> bool,
-}
-
-/// All opt-in toolsets.
-pub static OPT_IN_TOOLSETS: &[OptInToolset] = &[
-    OptInToolset { toolset: Toolset::Instructions, is_enabled: |config| config.instructions.enabled },
-    OptInToolset { toolset: Toolset::Launch, is_enabled: |config| config.launch.enabled },
-];
 
 /// The four annotation hints of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,6 +1,6 @@
 //! Selection of the tools that a caller may call and see: the operator's, which a request can narrow but never widen.
 
-use super::spec::{ToolSpec, Toolset};
+use super::toolset::Toolset;
 use contract::{ErrorCode, Fault, echo};
 
 /// Name that selects all toolsets, including those that are not listed by default; other names in addition have no effect.
@@ -12,9 +12,9 @@ pub const DEFAULT_TOOLSETS: &str = "default";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolVisibility {
     /// Only tools of these toolsets. `None`: all toolsets can be called, and lists show the default ones.
-    toolsets: Option<Vec<Toolset>>,
+    pub(super) toolsets: Option<Vec<Toolset>>,
     /// Only tools that do not change anything.
-    read_only: bool,
+    pub(super) read_only: bool,
 }
 
 impl ToolVisibility {
@@ -52,21 +52,6 @@ impl ToolVisibility {
     /// Returns `true` if lists show a toolset: one that is selected or, if none is selected, one that is listed `by_default`.
     pub(super) fn lists(&self, toolset: Toolset, by_default: bool) -> bool {
         self.toolsets.as_ref().map_or(by_default, |named| named.contains(&toolset))
-    }
-
-    /// Returns the reason why a tool cannot be called; `None` if it can.
-    pub(super) fn refusal_reason(&self, tool: &ToolSpec) -> Option<String> {
-        if self.read_only && !tool.effects.read_only {
-            return Some(format!("`{}` writes, but this connection is read-only.", tool.name));
-        }
-        match &self.toolsets {
-            Some(shown) if !shown.contains(&tool.toolset) => Some(format!(
-                "`{}` belongs to the toolset `{}`, which is not selected on this connection.",
-                tool.name,
-                tool.toolset.as_str()
-            )),
-            _ => None,
-        }
     }
 }
 

@@ -22,6 +22,7 @@ mod walk;
 mod analyse;
 mod in_chunk;
 mod link;
+mod repository_rules;
 
 #[cfg(test)]
 mod examples;

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use super::pattern::ChainPattern;
 use super::rule::{Kind, Rule};
-use crate::ChunkLimits;
 
 /// The built-in rules, by subject.
 static DEFAULTS: &[&str] = &[
@@ -35,14 +33,8 @@ const PATTERNS_SIZE_MAX: usize = 64 << 20;
 const PATTERN_CACHE_MAX: usize = 1 << 18;
 /// Size limit in bytes of the compiled names of a language.
 const WORDS_SIZE_MAX: usize = 2 << 20;
-/// Longest text of rules, in bytes.
-const TEXT_BYTES_MAX: usize = 256 << 10;
-/// Time limit for the examples of a repository's rules.
-const EXAMPLES_TIME_MAX: Duration = Duration::from_secs(10);
 /// Most categories: a set of them is a machine word.
 const CATEGORIES_MAX: usize = 64;
-/// Most rules of a project.
-const RULES_MAX: usize = 2000;
 
 /// A checked set of rules.
 #[derive(Debug, Clone)]
@@ -60,11 +52,11 @@ pub struct RuleSet {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub(super) struct Document {
     #[serde(default = "yes")]
-    include_defaults: bool,
+    pub(super) include_defaults: bool,
     #[serde(default)]
-    rule: Vec<Rule>,
+    pub(super) rule: Vec<Rule>,
 }
 
 fn yes() -> bool {
@@ -90,46 +82,6 @@ impl RuleSet {
         &SET
     }
 
-    /// This set, extended with a repository's rules: `[[rule]]` tables, and `include_defaults = false` to drop the built-in
-    /// ones. A rule with a known id replaces that one.
-    ///
-    /// # Errors
-    ///
-    /// A message that names the rule and the problem. Each rule needs a positive and a negative example, which must hold. Rules
-    /// that take too much memory or time are rejected, because they come with untrusted repositories.
-    pub fn with(&self, toml_text: &str) -> Result<Self, String> {
-        self.with_time_limit(toml_text, EXAMPLES_TIME_MAX)
-    }
-
-    /// As [`RuleSet::with`], with a time limit for the examples.
-    pub(super) fn with_time_limit(&self, toml_text: &str, time: Duration) -> Result<Self, String> {
-        if toml_text.len() > TEXT_BYTES_MAX {
-            return Err(format!("{} bytes, at most {TEXT_BYTES_MAX} are read", toml_text.len()));
-        }
-        let document = read(toml_text)?;
-        if document.rule.len() > RULES_MAX {
-            return Err(format!("{} rules, at most {RULES_MAX} are possible", document.rule.len()));
-        }
-        let mut rules = if document.include_defaults { self.rules.clone() } else { Vec::new() };
-        let mut added: Vec<String> = Vec::new();
-        for rule in document.rule {
-            if added.contains(&rule.id) {
-                return Err(format!("two rules are called `{}`", rule.id));
-            }
-            added.push(rule.id.clone());
-            match rules.iter_mut().find(|known| known.id == rule.id) {
-                Some(known) => *known = rule,
-                None => rules.push(rule),
-            }
-        }
-        let set = Self::new(rules)?;
-        let until = Instant::now() + time;
-        for rule in set.rules.iter().filter(|rule| added.contains(&rule.id)) {
-            set.check_examples(rule, until)?;
-        }
-        Ok(set)
-    }
-
     /// The rules, in order.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
@@ -142,7 +94,7 @@ impl RuleSet {
         self.fingerprint
     }
 
-    fn new(rules: Vec<Rule>) -> Result<Self, String> {
+    pub(super) fn new(rules: Vec<Rule>) -> Result<Self, String> {
         let mut names: Vec<String> = Vec::new();
         for rule in &rules {
             check(rule)?;
@@ -183,38 +135,6 @@ impl RuleSet {
         Ok(Self { rules, patterns, unless, categories, names, by_language, fingerprint })
     }
 
-    /// Checks that a rule matches its positive examples and not its negative ones.
-    pub(super) fn check_examples(&self, rule: &Rule, until: Instant) -> Result<(), String> {
-        if !rule.has_examples() {
-            return Err(format!("rule `{}` needs a positive and a negative example", rule.id));
-        }
-        for (language, examples) in &rule.examples {
-            let expected = examples
-                .positive
-                .iter()
-                .map(|e| (e, true))
-                .chain(examples.negative.iter().map(|e| (e, false)));
-            for (source, found) in expected {
-                if Instant::now() >= until {
-                    return Err("the examples take too long".to_owned());
-                }
-                if self.finds(rule, language, source) != found {
-                    let says =
-                        if found { "does not find its positive" } else { "finds itself in its negative" };
-                    return Err(format!("rule `{}` {says} {language} example: {source}", rule.id));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks whether a rule matches in a source text.
-    pub(super) fn finds(&self, rule: &Rule, language: &str, source: &str) -> bool {
-        let chunked = crate::chunk(source, crate::by_name(language), &ChunkLimits::default());
-        let held = super::analyse::matching_rules(source, language, &chunked.flow, self);
-        held.into_iter().any(|held| self.rule(held).id == rule.id)
-    }
-
     pub(super) fn rule(&self, at: usize) -> &Rule {
         &self.rules[at]
     }
@@ -244,7 +164,7 @@ impl RuleSet {
 }
 
 /// Parses a text of rules. The error for an unknown key suggests the nearest known one.
-fn read(text: &str) -> Result<Document, String> {
+pub(super) fn read(text: &str) -> Result<Document, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
     known(table.keys(), &["include_defaults", "rule"], "the rules")?;
     let no_rules = Vec::new();

@@ -8,7 +8,6 @@ use super::table::{
     Arena, Export, Expr, ExprId, Import, Imported, Place, Scope, ScopeId, ScopeKind, Symbol, SymbolId,
     SymbolKind, TextId, Use, UseKind,
 };
-use super::visits::{self, Visit};
 use crate::identifier::Marks;
 use crate::stop::Stop;
 
@@ -30,6 +29,14 @@ pub(crate) struct New {
     pub(crate) declared: Option<ExprId>,
     pub(crate) value: Option<ExprId>,
     pub(crate) bases: Vec<ExprId>,
+}
+
+/// Visits a declaration, statement or expression. Returns the value of an expression.
+pub(crate) type Visit = for<'t> fn(&mut Builder<'t>, Node<'t>) -> ExprId;
+
+/// The function of a builder whose extractor has not set one.
+fn unseen<'t>(b: &mut Builder<'t>, _: Node<'t>) -> ExprId {
+    b.unknown()
 }
 
 /// Collects the symbols of a file. Expressions and texts are numbered in one arena while it works.
@@ -70,7 +77,7 @@ impl<'t> Builder<'t> {
             text,
             marks,
             stop,
-            visit: visits::unseen,
+            visit: unseen,
             stopped: false,
             truncated: false,
             depth: 0,

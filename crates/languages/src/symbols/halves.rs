@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::builder::Builder;
 use super::table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
-    ScopeKind, Symbol, SymbolId, TextId, Use, UseKind,
+    ScopeKind, Symbol, SymbolId, TextId, Use, UseKind, parts,
 };
 use crate::stop::Stopped;
 
@@ -248,17 +248,5 @@ impl<'a> Copying<'a> {
 
     fn all_known(&self, parts: &[ExprId]) -> Vec<ExprId> {
         parts.iter().map(|part| self.known(*part)).collect()
-    }
-}
-
-/// Returns the expressions that an expression is made of.
-pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
-    match expr {
-        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) | Expr::Given(of, _) => {
-            vec![*of]
-        }
-        Expr::Apply(of, arguments) => std::iter::once(*of).chain(arguments.iter().copied()).collect(),
-        Expr::Either(all) => all.clone(),
-        Expr::Unknown | Expr::Name(_) | Expr::This | Expr::ThisType | Expr::Super => Vec::new(),
     }
 }

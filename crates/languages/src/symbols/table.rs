@@ -8,8 +8,6 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::halves::parts;
-
 /// Number of a scope in its file. Scope 0 is the file.
 pub type ScopeId = u32;
 /// Number of a symbol in its file.
@@ -283,6 +281,18 @@ impl Arena {
     #[must_use]
     pub fn expr(&self, id: ExprId) -> &Expr {
         self.exprs.get(id as usize).unwrap_or(&Expr::Unknown)
+    }
+}
+
+/// Returns the expressions that an expression is made of.
+pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
+    match expr {
+        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) | Expr::Given(of, _) => {
+            vec![*of]
+        }
+        Expr::Apply(of, arguments) => std::iter::once(*of).chain(arguments.iter().copied()).collect(),
+        Expr::Either(all) => all.clone(),
+        Expr::Unknown | Expr::Name(_) | Expr::This | Expr::ThisType | Expr::Super => Vec::new(),
     }
 }
 

@@ -2,16 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::builder::Builder;
+use super::builder::{Builder, Visit};
 use super::table::ExprId;
-
-/// Visits a declaration, statement or expression. Returns the value of an expression.
-pub(crate) type Visit = for<'t> fn(&mut Builder<'t>, Node<'t>) -> ExprId;
-
-/// The function of a builder whose extractor has not set one.
-pub(super) fn unseen<'t>(b: &mut Builder<'t>, _: Node<'t>) -> ExprId {
-    b.unknown()
-}
 
 impl<'t> Builder<'t> {
     /// Sets the function that visits nodes.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{NameHash, folder_hash, hash, names_in, package_hash};
+use super::{folder_hash, package_hash};
+use crate::name_hash::{NameHash, hash, names_in};
 use crate::paths::{join, name};
-use crate::repository::SourceFile;
 use crate::rules::python::{ENDS, clues};
+use crate::source_file::SourceFile;
 
 /// The modules that files of a package import from it by its name.
 #[derive(Default)]

@@ -5,7 +5,8 @@ use languages::symbols::{Symbol, SymbolKind};
 use super::{DEFAULT, Family, FreeNames, Located, Merging, Rules, Sight};
 use crate::includes::is_header;
 use crate::paths::{folder, relative};
-use crate::repository::{Repository, SourceFile};
+use crate::repository::Repository;
+use crate::source_file::SourceFile;
 use crate::value::Module;
 
 pub(super) const RULES: Rules = Rules {

@@ -56,7 +56,7 @@ const HOLDERS: &[&str] = &[
 const BASES: &[&str] = &["", "app", "lib", "src"];
 
 /// Checks whether a file is a declaration file. Without imports and exports, it declares names for all files; here only paths reach them.
-fn is_script(source: &crate::repository::SourceFile) -> bool {
+fn is_script(source: &crate::source_file::SourceFile) -> bool {
     source.path.ends_with(".d.ts")
 }
 

@@ -10,7 +10,8 @@ use modules::Evidence;
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::folder;
-use crate::repository::{Repository, SourceFile};
+use crate::repository::Repository;
+use crate::source_file::SourceFile;
 use crate::value::Module;
 
 pub(super) const RULES: Rules = Rules {

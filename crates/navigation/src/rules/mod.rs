@@ -32,27 +32,13 @@ pub(crate) use go::Folders as GoFolders;
 pub(crate) use python::Packages as PythonPackages;
 pub(crate) use rust::Crates as RustCrates;
 
+pub(crate) use super::family::Family;
+
 use languages::symbols::{Interface, Symbol};
 
-use super::repository::{Repository, SourceFile};
+use super::repository::Repository;
+use super::source_file::SourceFile;
 use super::value::Module;
-
-/// Languages whose names see each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Family {
-    C,
-    CSharp,
-    EcmaScript,
-    Go,
-    Jvm,
-    Php,
-    Python,
-    Ruby,
-    Rust,
-    Swift,
-    /// A language without rules of its own: its files do not see each other.
-    Other,
-}
 
 /// A module that an import names, and the names inside of it that the path goes on to.
 #[derive(Debug, Clone, PartialEq, Eq)]

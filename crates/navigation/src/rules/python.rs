@@ -9,7 +9,8 @@ pub(crate) use roots::{Packages, clues};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name};
-use crate::repository::{Repository, SourceFile};
+use crate::repository::Repository;
+use crate::source_file::SourceFile;
 use crate::value::Module;
 
 pub(super) const RULES: Rules = Rules {

@@ -13,7 +13,7 @@ use sqlx::{Connection, PgConnection, Postgres, Row};
 use tokio::time::Instant;
 
 use super::error::{is_connection_lost, no_response};
-use super::pools::Restarter;
+use super::restarter::Restarter;
 use super::statement::sql;
 use contract::Fault;
 use contract::config;

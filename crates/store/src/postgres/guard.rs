@@ -15,6 +15,8 @@ use futures::TryStreamExt;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, ColumnIndex, Decode, Executor, Postgres, Row as _, Type};
+#[cfg(feature = "fuzzing")]
+use sqlx::{Column as _, SqlSafeStr as _, Statement as _};
 use tokio::sync::mpsc;
 
 use super::connection_pool::{AnswerTimeout, CheckedOut, ConnectionPool};
@@ -261,9 +263,15 @@ impl Tx {
         Ok(())
     }
 
+    /// Prepares a statement without running it; returns the names of its columns.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
     #[cfg(feature = "fuzzing")]
-    pub(super) fn connection(&mut self) -> Result<&mut PoolConnection<Postgres>, Fault> {
-        open(&mut self.connection).or_fault()
+    pub async fn prepare(&mut self, text: &str) -> Result<Vec<String>, Fault> {
+        let text = AssertSqlSafe(text).into_sql_str();
+        let statement = open(&mut self.connection).or_fault()?.prepare(text).await.or_fault()?;
+        Ok(statement.columns().iter().map(|column| column.name().to_owned()).collect())
     }
 
     /// Returns the connection to the pool. No transaction may be open and no response outstanding.

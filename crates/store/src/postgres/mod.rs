@@ -12,6 +12,7 @@ mod migrate;
 mod pools;
 #[cfg(feature = "fuzzing")]
 pub mod recorder;
+mod restarter;
 mod schema_name;
 mod server;
 mod statement;
@@ -25,7 +26,8 @@ pub use indexed_text::INDEXED_TEXT_BYTES_MAX;
 pub(crate) use indexed_text::{indexable, storable, storable_json};
 pub use migrate::{INSTRUCTIONS, LAUNCH, MODULES, Migration, Module, TRIAGE};
 pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
-pub use pools::{Pool, RestartCallback};
+pub use pools::Pool;
+pub use restarter::RestartCallback;
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;

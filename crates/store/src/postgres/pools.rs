@@ -1,14 +1,13 @@
 //! Separate connection pools, so that indexing cannot starve search and provisioning waits for neither.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use tokio::sync::Mutex;
 
 use super::connection_pool::{ConnectionPool, LastLoss, Limits};
+use super::restarter::{RestartCallback, Restarter};
 use contract::Fault;
 use contract::config;
 
@@ -50,36 +49,12 @@ impl Pool {
     }
 }
 
-/// Restarts the embedded server if it is not running, and returns the options to connect to it.
-pub type RestartCallback = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
-
 #[derive(Clone)]
 pub(super) struct Pools {
     search: ConnectionPool,
     write: ConnectionPool,
     ddl: ConnectionPool,
     restarter: Arc<Restarter>,
-}
-
-/// Restarts the embedded server; shared by all pools.
-#[derive(Default)]
-pub(super) struct Restarter {
-    callback: OnceLock<RestartCallback>,
-    /// Only one attempt at a time; those that waited then find the server running.
-    attempt: Mutex<()>,
-}
-
-impl Restarter {
-    pub(super) fn is_set(&self) -> bool {
-        self.callback.get().is_some()
-    }
-
-    /// Restarts the server and returns the options to connect to it; `None` for an external server.
-    pub(super) async fn restart(&self) -> Result<Option<PgConnectOptions>, Fault> {
-        let Some(callback) = self.callback.get() else { return Ok(None) };
-        let _attempt = self.attempt.lock().await;
-        callback().await.map(Some)
-    }
 }
 
 impl Pools {

@@ -4,12 +4,6 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sqlx::{AssertSqlSafe, Column, Executor, SqlSafeStr, Statement as _};
-
-use super::error::OrFault;
-use super::guard::Tx;
-use contract::Fault;
-
 /// A statement created by [`super::sql`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Statement {
@@ -52,16 +46,4 @@ pub(super) fn note(location: &'static Location<'static>, text: &str) {
         let statement = Statement { file: location.file(), line: location.line(), text: text.to_owned() };
         recorded.borrow_mut().push(statement);
     });
-}
-
-impl Tx {
-    /// Prepares a statement without running it; returns the names of its columns.
-    ///
-    /// # Errors
-    /// As [`Tx::execute`].
-    pub async fn prepare(&mut self, text: &str) -> Result<Vec<String>, Fault> {
-        let text = AssertSqlSafe(text).into_sql_str();
-        let statement = self.connection()?.prepare(text).await.or_fault()?;
-        Ok(statement.columns().iter().map(|column| column.name().to_owned()).collect())
-    }
 }

@@ -1,8 +1,8 @@
 //! Writes the rows of `definitions`, with their symbols.
 
-use super::file_write::{ChunkWrite, DefinitionWrite};
+use super::columns::{FlatLists, ROWS_MAX, column, int4, named};
+use super::file_write::{ChunkWrite, DefinitionWrite, NewChunk};
 use super::names::{KnownNames, NewNames};
-use super::write::{FlatLists, NewChunk, ROWS_MAX, column, int4, named};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;

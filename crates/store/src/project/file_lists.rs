@@ -1,6 +1,6 @@
 //! Lists of files: those that are searchable, and those that are not.
 
-use super::repositories;
+use super::listed_repositories::is_listed;
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -70,7 +70,7 @@ pub async fn page(
          WHERE (f.repository_id, f.path) > ($1, $2) AND f.skipped IS NULL AND (f.mode = 'prose') = $3 AND {} \
          ORDER BY f.repository_id, f.path LIMIT $4",
         tx.table("files"),
-        repositories::is_listed(tx)
+        is_listed(tx)
     );
     let query = sql(text).bind(repository_id).bind(path).bind(documents).bind(limit);
     let rows = tx.tx.all(query).await?;

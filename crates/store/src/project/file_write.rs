@@ -1,7 +1,6 @@
 //! The rows of a file, as a run writes them.
 
 use super::names::NamedFact;
-use super::symbols::SymbolsWrite;
 
 /// The new state of a file, with all its chunks.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,6 +37,19 @@ pub struct FileWrite {
     pub symbols: Option<SymbolsWrite>,
     /// Its chunks, in file order.
     pub chunks: Vec<ChunkWrite>,
+}
+
+/// The symbols of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SymbolsWrite {
+    /// The part that other files can see and the rest, serialised; `None` if they are larger than a run may store.
+    pub halves: Option<(Vec<u8>, Vec<u8>)>,
+    /// Names that the file defines or passes on. The upper half of each is the hash of the name, the lower one that of its meaning.
+    pub offers: Vec<i64>,
+    /// Hashes of all names that the file mentions.
+    pub mentions: Vec<i32>,
+    /// `true` if some symbols are missing, because the file has too many.
+    pub truncated: bool,
 }
 
 /// A chunk with its lexical row. Its texts must not contain NUL.
@@ -77,6 +89,16 @@ pub struct ChunkWrite {
     pub detail: Option<String>,
     /// Its comments, if they contain text.
     pub comment: Option<CommentWrite>,
+}
+
+/// A chunk with the ids that it gets.
+pub(super) struct NewChunk<'a> {
+    pub(super) id: i64,
+    pub(super) file_id: i64,
+    pub(super) ordinal: usize,
+    pub(super) chunk: &'a ChunkWrite,
+    /// The symbols of its definitions.
+    pub(super) symbols: Vec<Option<i64>>,
 }
 
 /// A definition of a chunk.

@@ -3,12 +3,13 @@
 use crate::normal::{nfc, nfc_sql};
 use crate::postgres::Row;
 
+use super::file_chunks::{FILE_TABLES, TEXT_TABLES, count_chunks, mark_changed, remove_chunks_of};
 use super::index_state::{self, Fence};
-use super::repositories;
-use super::revisions;
+use super::kept_files;
+use super::listed_repositories::is_listed;
 use super::sizes::RowUsage;
+use super::symbols;
 use super::term_changes::TermChanges;
-use super::{symbols, uses};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -128,7 +129,7 @@ pub async fn paths_page(
         "SELECT f.repository_id, f.path FROM {} f WHERE (f.repository_id, f.path) > ($1, $2) AND {} \
          ORDER BY f.repository_id, f.path LIMIT $3",
         tx.table("files"),
-        repositories::is_listed(tx)
+        is_listed(tx)
     );
     let rows = tx.tx.all(sql(text).bind(repository_id).bind(path).bind(limit)).await?;
     rows.iter().map(|row| Ok((row.try_get("repository_id")?, row.try_get("path")?))).collect()
@@ -267,12 +268,6 @@ pub async fn all_chunks(tx: &mut ProjectTx) -> Result<i64, Fault> {
     tx.tx.scalar(sql(text)).await
 }
 
-/// The number of chunks of files.
-pub(super) async fn count_chunks(tx: &mut ProjectTx, ids: &[i64]) -> Result<i64, Fault> {
-    let text = format!("SELECT coalesce(sum(chunks), 0)::int8 FROM {} WHERE id = ANY($1)", tx.table("files"));
-    tx.tx.scalar(sql(text).bind(ids)).await
-}
-
 /// Removes files with their chunks, except those that revisions have; returns the number of chunks that the repository lost.
 ///
 /// # Errors
@@ -281,7 +276,7 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64
     index_state::check_fence(tx, fence).await?;
     let mut changes = TermChanges::default();
     changes.remove(tx, ids).await?;
-    let kept = revisions::keep(tx, ids).await?;
+    let kept = kept_files::keep(tx, ids).await?;
     let lost = count_chunks(tx, &kept).await?;
     let ids: Vec<i64> = ids.iter().copied().filter(|id| !kept.contains(id)).collect();
     let removed = remove_chunks_of(tx, &ids).await?;
@@ -373,7 +368,7 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
          FROM {} f \
          WHERE ($1::int8 IS NULL AND {}) OR f.repository_id = $1",
         tx.table("files"),
-        repositories::is_listed(tx)
+        is_listed(tx)
     );
     let row = tx.tx.one(sql(text).bind(repository_id)).await?;
     Ok(Totals {
@@ -382,39 +377,6 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
         chunks: row.try_get("chunks")?,
         bytes: row.try_get("bytes")?,
     })
-}
-
-/// Tables whose rows belong to chunks, or to the lines of a text; all have the column `file_id`.
-const TEXT_TABLES: &[&str] =
-    &["lexical", "grams", "facts", "definitions", "comments", "authors", "line_history", "flows"];
-
-/// Tables whose rows belong to files; all have the column `file_id`.
-const FILE_TABLES: &[&str] = &["uses", "symbols"];
-
-/// Removes the chunks of files and their uses with all their rows, and the history of their lines, and marks the change; returns the number
-/// of chunks. [`TermChanges`] have to be recorded before.
-pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
-    for table in TEXT_TABLES {
-        let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
-        tx.execute(sql(text).bind(file_ids)).await?;
-    }
-    uses::remove(tx, file_ids).await?;
-    let chunks = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("chunks"));
-    let removed = tx.execute(sql(chunks).bind(file_ids)).await?;
-    let removed = i64::try_from(removed).unwrap_or(i64::MAX);
-    mark_changed(tx, file_ids, removed).await?;
-    Ok(removed)
-}
-
-/// Records that `chunks` of these files were added or removed, so that the index is published again, the terms of repositories that are not
-/// counted are counted, and the data derived from all of their files are computed again. Call it in the transaction with the change, while
-/// the files' rows exist: if the run dies before it ends, the next run then does the rest.
-pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
-    if chunks == 0 {
-        return Ok(());
-    }
-    index_state::mark_statistics_due(tx).await?;
-    repositories::mark_changed(tx, file_ids, chunks).await
 }
 
 /// Decodes a row of [`FILE_COLUMNS`].

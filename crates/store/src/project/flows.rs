@@ -1,8 +1,8 @@
 //! `flows`: flows of untrusted input from one file to another, stored for the chunks at both ends.
 
+use super::columns::FlatLists;
 use super::index_state::{self, Fence};
 use super::names::{self, KnownNames, NamedFact, NewNames};
-use super::write::FlatLists;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;

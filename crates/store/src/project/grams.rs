@@ -1,9 +1,9 @@
 //! `grams`: the trigrams of chunks, and the reads of exact search.
 
+use super::columns::{FlatLists, column};
 use super::condition::Condition;
 use super::filter::{ChunkSelection, Filter};
 use super::index_state::{self, Fence};
-use super::write::{FlatLists, column};
 use crate::gram_query::{Gram, GramQuery, grams_of};
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;

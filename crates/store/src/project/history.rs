@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::columns::FlatLists;
 use super::index_state::{self, Fence};
 use super::names::{self, KnownNames, NamedFact, NewNames};
-use super::write::FlatLists;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;

@@ -1,6 +1,6 @@
 //! `index_state`: a single row with the state of the project's index and the fence token of its writer.
 
-use super::repositories;
+use super::listed_repositories::is_listed;
 use crate::postgres::Row;
 
 use crate::postgres::{SchemaName, sql};
@@ -136,7 +136,7 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fau
            (SELECT count(*) FROM {files} f WHERE skipped IS NULL AND {listed}), chunks = \
            (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} f WHERE {listed}) \
          WHERE id = 1 AND fence = $1",
-        listed = repositories::is_listed(tx),
+        listed = is_listed(tx),
         state = tx.table("index_state"),
         files = tx.table("files"),
     );

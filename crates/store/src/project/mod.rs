@@ -3,12 +3,17 @@
 pub mod index_state;
 
 pub mod chunks;
+mod columns;
 pub mod copies;
 pub mod definitions;
+mod file_chunks;
 pub mod file_lists;
 pub(super) mod file_write;
 pub mod files;
+mod kept_files;
+mod listed_repositories;
 pub mod repositories;
+mod repository_removal;
 pub mod revisions;
 
 pub mod overview;

@@ -4,8 +4,9 @@ use crate::postgres::Row;
 use pgvector::{HalfVector, SparseVector};
 
 use super::history::FileFacts;
+use super::listed_repositories::is_listed;
 use super::statistics::{self, TermCount, WHOLE_PROJECT};
-use super::{chunks, definitions, repositories};
+use super::{chunks, definitions};
 use crate::portable::FileStamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
@@ -34,7 +35,7 @@ pub async fn stamps(tx: &mut ProjectTx, part: &ProjectPart) -> Result<Vec<FileSt
          GROUP BY f.id {having} ORDER BY f.id",
         files = tx.table("files"),
         chunks = tx.table("chunks"),
-        listed = repositories::is_listed(tx),
+        listed = is_listed(tx),
         commented = if part.commented { commented.as_str() } else { "" },
         having = if part.commented { "HAVING count(c.id) > 0" } else { "" },
     );

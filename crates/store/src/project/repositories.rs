@@ -2,13 +2,12 @@
 
 use crate::postgres::Row;
 
-use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
-use super::revisions;
-use super::term_changes::IS_COUNTED;
 use crate::postgres::{MODULES, sql, storable_json};
 use crate::transaction::ProjectTx;
-use contract::{ErrorCode, Fault, RepositoryAddress, has_archive_name};
+use contract::{Fault, RepositoryAddress, has_archive_name};
+
+pub use super::repository_removal::delete;
 
 /// A repository of the project.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,20 +207,6 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(decode).collect()
 }
 
-/// Records that `chunks` of a repository's files are added or removed without being counted, unless the repository is counted, and that the
-/// data derived from all of its files have to be computed again.
-pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
-    let text = format!(
-        "UPDATE {} SET derived_due = true, changed_since_statistics = \
-           CASE WHEN {IS_COUNTED} THEN 0 ELSE changed_since_statistics + $2 END \
-         WHERE id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
-        tx.table("repositories"),
-        tx.table("files")
-    );
-    tx.execute(sql(text).bind(file_ids).bind(chunks)).await?;
-    Ok(())
-}
-
 /// Returns `true` if the data derived from all files of a repository have to be computed again.
 pub async fn is_derived_due(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
@@ -340,36 +325,6 @@ pub async fn set_head(
     index_state::check_fence(tx, fence).await?;
     let text = format!("UPDATE {} SET branch = $2, commit_id = $3 WHERE id = $1", tx.table("repositories"));
     tx.execute(sql(text).bind(id).bind(branch).bind(commit)).await?;
-    Ok(())
-}
-
-/// The condition that a file `f` is of a listed repository, and not of a hidden one of revisions.
-pub(super) fn is_listed(tx: &ProjectTx) -> String {
-    format!(
-        "f.repository_id NOT IN (SELECT id FROM {} WHERE revisions_of IS NOT NULL)",
-        tx.table("repositories")
-    )
-}
-
-/// Removes a repository with its revisions and all rows of its files. Vectors stay until orphaned ones are removed.
-///
-/// # Errors
-/// `NOT_FOUND` if it does not exist; `ILLEGAL_STATE` if another run took over.
-pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
-    index_state::check_fence(tx, fence).await?;
-    revisions::remove(tx, fence, id).await?;
-    let files = tx.table("files");
-    let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
-    let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;
-    remove_chunks_of(tx, &ids).await?;
-    for table in ["symbols", "name_changes", "scip_documents", "scip_files", "terms", "files"] {
-        let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table(table));
-        tx.execute(sql(text).bind(id)).await?;
-    }
-    let text = format!("DELETE FROM {} WHERE id = $1", tx.table("repositories"));
-    if tx.execute(sql(text).bind(id)).await? == 0 {
-        return Err(Fault::new(ErrorCode::NotFound, "The project has no such repository."));
-    }
     Ok(())
 }
 

@@ -2,25 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::columns::FlatLists;
 use super::file_write::FileWrite;
 use super::index_state::{self, Fence};
-use super::write::FlatLists;
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// The symbols of a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SymbolsWrite {
-    /// The part that other files can see and the rest, serialised; `None` if they are larger than a run may store.
-    pub halves: Option<(Vec<u8>, Vec<u8>)>,
-    /// Names that the file defines or passes on. The upper half of each is the hash of the name, the lower one that of its meaning.
-    pub offers: Vec<i64>,
-    /// Hashes of all names that the file mentions.
-    pub mentions: Vec<i32>,
-    /// `true` if some symbols are missing, because the file has too many.
-    pub truncated: bool,
-}
+pub use super::file_write::SymbolsWrite;
 
 /// The hash of the name in an offer.
 fn name_of(offer: i64) -> i32 {

@@ -1,7 +1,7 @@
 //! `uses`: the uses of definitions, and of names whose definition is not known, by definitions and files.
 
+use super::columns::FlatLists;
 use super::index_state::{self, Fence};
-use super::write::FlatLists;
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;

@@ -4,22 +4,21 @@ use std::collections::HashMap;
 
 use pgvector::SparseVector;
 
+use super::columns::{FlatLists, ROWS_MAX, column, int4, named};
 use super::definition_rows;
-use super::file_write::{ChunkWrite, CommentWrite, FileWrite};
-use super::files::{self, mark_changed, remove_chunks_of};
+use super::file_chunks::{count_chunks, mark_changed, remove_chunks_of};
+use super::file_write::{CommentWrite, FileWrite, NewChunk};
 use super::grams;
 use super::index_state::{self, Fence};
+use super::kept_files;
 use super::lexical::sparse;
-use super::names::{self, KnownNames, NamedFact, NewNames};
-use super::revisions;
+use super::names::{self, KnownNames, NewNames};
 use super::symbols;
 use super::term_changes::TermChanges;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most rows of one INSERT; larger statements are not faster.
-pub(super) const ROWS_MAX: usize = 1000;
 /// Separates the texts of a list that is sent as one text; identifiers and metadata do not contain it.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -131,16 +130,6 @@ async fn write(
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
-/// A chunk with the ids that it gets.
-pub(super) struct NewChunk<'a> {
-    pub(super) id: i64,
-    pub(super) file_id: i64,
-    ordinal: usize,
-    pub(super) chunk: &'a ChunkWrite,
-    /// The symbols of its definitions.
-    pub(super) symbols: Vec<Option<i64>>,
-}
-
 /// Removes the old chunks of files; returns their number. Former contents of changed files are kept for the revisions that have them.
 async fn remove_chunks(
     tx: &mut ProjectTx,
@@ -167,8 +156,8 @@ async fn remove_chunks(
     changes.remove(tx, &ids).await?;
     let mut removed = 0;
     if !kept.is_empty() {
-        let kept = revisions::keep(tx, &kept).await?;
-        removed += files::count_chunks(tx, &kept).await?;
+        let kept = kept_files::keep(tx, &kept).await?;
+        removed += count_chunks(tx, &kept).await?;
         ids.retain(|id| !kept.contains(id));
     }
     if !ids.is_empty() {
@@ -368,43 +357,6 @@ async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<()
     Ok(())
 }
 
-/// Lists as one array with the bounds of each list, because Postgres supports only rectangular arrays of arrays.
-pub(super) struct FlatLists<T> {
-    pub(super) all: Vec<T>,
-    /// Index of the first element of each list, 1-based.
-    pub(super) first: Vec<i32>,
-    /// Index of the last element of each list, inclusive.
-    pub(super) last: Vec<i32>,
-}
-
-impl<T> FlatLists<T> {
-    pub(super) fn from_lists(lists: impl Iterator<Item = Vec<T>>) -> Self {
-        let mut flat = Self { all: Vec::new(), first: Vec::new(), last: Vec::new() };
-        for list in lists {
-            flat.first.push(bound(flat.all.len() + 1));
-            flat.all.extend(list);
-            flat.last.push(bound(flat.all.len()));
-        }
-        flat
-    }
-}
-
-pub(super) fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
-    facts.iter().map(|(field, value)| (*field, value.as_str()))
-}
-
-pub(super) fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
-    rows.iter().map(value).collect()
-}
-
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn bound(number: usize) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
-}
-
-pub(super) fn int4(number: u32) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
 }

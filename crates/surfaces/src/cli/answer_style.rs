@@ -92,7 +92,7 @@ async fn style(
     let Some(result) = answer.envelope.result.as_ref().filter(|_| has_colours) else {
         return AnswerStyle::default();
     };
-    let links = Links::new(session, &answer.envelope).await;
+    let links = Links::new(&session.app, session.terminal.link_format.as_ref(), &answer.envelope).await;
     let mut style = AnswerStyle { marks, links, ..AnswerStyle::default() };
     // The first rendering collects the code to colour, the second one has the colours.
     render(result, &style);

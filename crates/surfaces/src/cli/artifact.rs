@@ -6,8 +6,8 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::cancellable::cancellable;
 use super::output::{NOTE, styled};
-use super::projects::cancellable;
 use super::session::{CommandResult, Session, ToolAnswer};
 use crate::commit::short_commit;
 use contract::{ErrorCode, Fault, ProjectId, escaped_line, has_archive_name};

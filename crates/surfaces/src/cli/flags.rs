@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 
-use contract::{ErrorCode, Fault, RepositoryAddress, config, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, config, escaped_line};
 use gate::tools::on_default_host;
 
 /// Flags that every command accepts.
@@ -116,6 +116,11 @@ pub(super) fn repository(text: &str) -> Result<String, String> {
         None => {}
     }
     if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
+}
+
+/// Parses a project ID argument.
+pub(super) fn parse_project_id(text: &str) -> Result<ProjectId, String> {
+    ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
 }
 
 /// Parses a whole number; the messages of the standard library are meant for programmers.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
 
-use super::session::Session;
 use crate::uri_encoding::{PATH, UNRESERVED};
 use contract::{Envelope, ErrorCode, Fault, ProjectId, unescaped};
+use gate::app::App;
 use store::{Access, ProjectTx, repositories};
 
 /// The variables that a format may contain in braces.
@@ -113,10 +113,10 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Returns the links of an answer; empty if the terminal does not support them, or the folders cannot be read.
-    pub(super) async fn new(session: &Session, envelope: &Envelope) -> Self {
-        let Some(format) = &session.terminal.link_format else { return Self::default() };
-        let roots = match roots(session, envelope).await {
+    /// Returns the links of an answer; empty without a format, or if the folders cannot be read.
+    pub(super) async fn new(app: &App, format: Option<&LinkFormat>, envelope: &Envelope) -> Self {
+        let Some(format) = format else { return Self::default() };
+        let roots = match roots(app, envelope).await {
             Ok(roots) => roots,
             Err(fault) => {
                 tracing::debug!("paths are not links: {}", fault.message);
@@ -150,13 +150,13 @@ impl Links {
 }
 
 /// Returns the folders of the repositories of the project that an answer concerns. Records and portable files have none.
-async fn roots(session: &Session, envelope: &Envelope) -> Result<HashMap<String, String>, Fault> {
+async fn roots(app: &App, envelope: &Envelope) -> Result<HashMap<String, String>, Fault> {
     let id = match &envelope.meta.project_id {
         None => return Ok(HashMap::new()),
         Some(Value::String(id)) => ProjectId::parse(id)?,
         Some(_) => ProjectId::default_workspace(),
     };
-    let store = session.app.store().await?;
+    let store = app.store().await?;
     let project = tenancy::require(store, &id).await?;
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;

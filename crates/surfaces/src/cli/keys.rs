@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
 
-use super::flags::whole_number_in;
+use super::flags::{parse_project_id, whole_number_in};
 use super::output::{BOLD, DIM, styled};
-use super::projects::parse_project_id;
 use super::session::{CommandError, CommandResult, Session};
 use contract::{ProjectId, RepositoryAddress, escaped_line};
 use gate::tools::Surface;

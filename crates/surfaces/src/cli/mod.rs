@@ -4,6 +4,7 @@
 //! 2 the call was not run (usage, configuration, refusal).
 
 mod arguments;
+mod command_result;
 mod flags;
 mod session;
 mod start_command;
@@ -12,6 +13,7 @@ pub mod clients;
 
 mod answer_style;
 mod background_run;
+mod cancellable;
 mod code_colours;
 mod explanation;
 mod filter_args;

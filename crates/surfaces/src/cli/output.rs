@@ -6,8 +6,8 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use super::command_result::{Exit, ToolAnswer};
 use super::flags::GlobalFlags;
-use super::session::{Exit, ToolAnswer};
 use crate::answer::json as envelope_json;
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::{Envelope, Fault, Meta};

@@ -7,15 +7,14 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
-use super::flags::address_or_absolute;
+use super::cancellable::cancellable;
+use super::flags::{address_or_absolute, parse_project_id};
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
-use super::progress_bar::CallProgressBar;
 use super::project_model;
 use super::prompt;
 use super::rebuild;
-use super::session::{CommandError, CommandResult, Session, StopSignal};
+use super::session::{CommandError, CommandResult, Session};
 use contract::clock::iso_millis;
 use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use gate::tools::Progress;
@@ -197,31 +196,6 @@ async fn import_project(
         let _ = writeln!(text, "  {}", styled(NOTE, &note));
     }
     Ok(session.print_result(&done, &text))
-}
-
-/// Runs an export or import with progress lines. Ctrl-C cancels it, and the operation undoes what it wrote.
-pub(super) async fn cancellable<T>(
-    session: &Session,
-    work: impl AsyncFnOnce(&CancellationToken, &(dyn Fn(&str) + Sync)) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    let (cancel, bar, mut stop) =
-        (CancellationToken::new(), CallProgressBar::new(session.output), StopSignal::install());
-    let on_table = |table: &str| bar.step(table);
-    let mut done = std::pin::pin!(work(&cancel, &on_table));
-    let ended = tokio::select! {
-        ended = &mut done => ended,
-        () = stop.received() => {
-            cancel.cancel();
-            done.await
-        }
-    };
-    bar.finish();
-    ended
-}
-
-/// Parses a project ID argument.
-pub(super) fn parse_project_id(text: &str) -> Result<ProjectId, String> {
-    ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
 }
 
 /// The part of a `workspace_status` result that is printed.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, clap::Args)]
 pub(super) struct RebuildArgs {
     /// Project ID; `default` is the default workspace
-    #[arg(value_parser = super::projects::parse_project_id)]
+    #[arg(value_parser = super::flags::parse_project_id)]
     id: ProjectId,
     /// Rebuild even if a repository no longer exists on this machine; its index is lost
     #[arg(long)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::flags::repository;
+use super::cancellable::cancellable;
+use super::flags::{parse_project_id, repository};
 use super::output::{BOLD, GOOD, styled};
-use super::projects::{cancellable, parse_project_id};
 use super::session::{CommandResult, Session};
 use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};

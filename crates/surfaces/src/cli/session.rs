@@ -1,7 +1,6 @@
 //! The context of one command: the app, the output, and tool calls that Ctrl-C cancels.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -22,55 +21,7 @@ use gate::tools::browse::browse;
 use gate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, ToolVisibility};
 use platform::telemetry;
 
-/// The exit status of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exit {
-    /// Success: status 0.
-    Ok,
-    /// The call ran and failed: status 1.
-    Failed,
-    /// The call was not run (usage, configuration, refusal): status 2.
-    NotRun,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Ok => 0,
-            Exit::Failed => 1,
-            Exit::NotRun => 2,
-        })
-    }
-}
-
-/// A failure outside of a tool call, with the resulting exit status.
-#[derive(Debug)]
-pub(super) struct CommandError {
-    pub(super) fault: Fault,
-    pub(super) exit: Exit,
-}
-
-impl CommandError {
-    /// Creates the error of a fault that was found before anything ran.
-    pub(super) fn not_run(fault: Fault) -> Self {
-        Self { fault, exit: Exit::NotRun }
-    }
-}
-
-impl From<Fault> for CommandError {
-    fn from(fault: Fault) -> Self {
-        Self { fault, exit: Exit::Failed }
-    }
-}
-
-/// The result of a command's entry function.
-pub(super) type CommandResult = Result<Exit, CommandError>;
-
-/// A tool's envelope and the resulting exit status.
-pub(super) struct ToolAnswer {
-    pub(super) envelope: Envelope,
-    pub(super) exit: Exit,
-}
+pub(super) use super::command_result::{CommandError, CommandResult, Exit, ToolAnswer};
 
 /// The context of every command.
 pub(super) struct Session {

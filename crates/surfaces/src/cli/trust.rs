@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::flags::absolute;
+use super::flags::{absolute, parse_project_id};
 use super::output::{BOLD, GOOD, NOTE, PATH, styled};
-use super::projects::parse_project_id;
 use super::session::{CommandResult, Session};
 use crate::answer::unguessable_id;
 use contract::{ErrorCode, Fault, ProjectId};

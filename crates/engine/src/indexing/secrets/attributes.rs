@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::assigned::NameInText;
+use super::name_in_text::NameInText;
 use super::quoted;
 use super::values::VALUE_BYTES_MAX;
 

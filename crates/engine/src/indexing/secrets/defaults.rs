@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::assigned::{NameInText, Operator, space_count};
+use super::name_in_text::{NameInText, Operator, space_count};
 use super::quoted;
 
 /// Longest expression that is searched for a default, in bytes.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::assigned::{NameInText, space_count};
 use super::file_format::FileFormat;
+use super::name_in_text::{NameInText, space_count};
 use super::quoted;
 
 /// Most items of a list that are examined.

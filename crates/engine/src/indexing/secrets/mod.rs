@@ -14,6 +14,7 @@ mod file_format;
 mod files;
 mod lexical;
 mod lists;
+mod name_in_text;
 mod names;
 mod phrases;
 mod quoted;
@@ -31,6 +32,7 @@ pub(crate) use data_files::may_contain_secrets;
 use file_format::FileFormat;
 pub(crate) use files::is_secret_file;
 use languages::Language;
+use name_in_text::NameInText;
 use names::SecretClass;
 use rules::{KeywordUse, RULES, TokenFormat};
 use syntaxes::Syntax;
@@ -176,7 +178,7 @@ fn find_secrets(text: &str, file_format: FileFormat) -> Vec<Span> {
                 if hit.start() < name_end {
                     continue;
                 }
-                if let Some(name) = assigned::NameInText::around(text, hit.range(), file_format) {
+                if let Some(name) = NameInText::around(text, hit.range(), file_format) {
                     name_end = name.end;
                     let found = assigned::secrets(name, &mut class_cache, &mut name_end);
                     spans.extend(found.into_iter().map(|range| Span::value(range, "password")));

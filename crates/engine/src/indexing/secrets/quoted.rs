@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::assigned::{NameInText, space_count};
 use super::file_format::FileFormat;
+use super::name_in_text::{NameInText, space_count};
 use super::values::VALUE_BYTES_MAX;
 
 /// Strings with delimiters other than quotes: of Ruby, Perl, Elixir and Lua.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::assigned::{NameInText, Operator, space_count};
 use super::file_format::FileFormat;
+use super::name_in_text::{NameInText, Operator, space_count};
 use super::names::SecretClass;
 use super::values::{VALUE_BYTES_MAX, ValueContext};
 

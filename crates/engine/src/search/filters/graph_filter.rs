@@ -6,20 +6,19 @@
 
 use crate::search::filters::fields::{FilterField, FilterTarget};
 use crate::search::filters::name_filter::exact_names;
-use crate::search::filters::resolve::Resolver;
+use crate::search::filters::narrowed_name::NarrowedName;
+use crate::search::filters::resolver::Resolver;
 use crate::search::query::other_spelling::other_spelling;
 use crate::search::query::symbol_name::Spelling;
 use crate::search::retrieve::symbol_lookup::{Wanted, look_up};
-use contract::{Fault, Warning, echo};
+use contract::{Fault, Warning};
 use languages::Closeness;
-use store::{ChunkSelection, Filter, Reads, Test, UsedFor, use_places};
+use store::{Filter, Reads, Test, UsedFor, use_places};
 
 /// Most definitions that one value may mean.
 const DEFINITIONS_MAX: usize = 500;
 /// Most chunks that a value is resolved to.
 const CHUNKS_MAX: i64 = 50_000;
-/// Most chunks that are counted among those that only have the name.
-const LEFT_OUT_MAX: usize = 1000;
 
 /// The edges that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +41,6 @@ impl EdgeFilter {
             _ => None,
         }
     }
-}
-
-/// A filter that passes what is resolved to a name, not everything that has the name.
-#[derive(Debug)]
-pub(in crate::search) struct NarrowedName {
-    field: &'static FilterField,
-    values: Vec<String>,
-    /// The filter, as a part of the whole.
-    passed: Filter,
-    /// The filter by the name alone, which passes more.
-    named: Filter,
 }
 
 /// The definitions that a value names, with the chunks that have edges to or from them.
@@ -122,43 +110,6 @@ impl Resolver<'_> {
             self.narrowed.push(NarrowedName { field, values, passed: passed.clone(), named });
         }
         Ok(passed)
-    }
-}
-
-impl NarrowedName {
-    /// Returns the whole filter as it would be if this part of it compared the name alone.
-    pub(in crate::search) fn by_name(&self, whole: &Filter) -> Filter {
-        whole.replaced(&self.passed, &self.named)
-    }
-
-    /// Warns of the chunks that only [`Self::by_name`] passes, `others`, with their number.
-    ///
-    /// # Errors
-    /// Storage faults.
-    pub(in crate::search) async fn warn(
-        &self,
-        reads: &mut Reads,
-        others: &Filter,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<(), Fault> {
-        let (count, least) = match reads.select_chunks(others, (LEFT_OUT_MAX, 0)).await? {
-            ChunkSelection::Listed(chunks) => (chunks.len(), ""),
-            ChunkSelection::All | ChunkSelection::Matching(_) => (LEFT_OUT_MAX, "More than "),
-        };
-        if count == 0 {
-            return Ok(());
-        }
-        let (name, value) = (self.field.name, self.values.join(", "));
-        let chunks = if count == 1 { "chunk" } else { "chunks" };
-        let message = format!(
-            "`{name}:{}` passes what is resolved to a definition of that name. {least}{count} {chunks} with the name alone, which means something else there or is not resolved, {} left out{}.",
-            echo(&value),
-            if count == 1 { "is" } else { "are" },
-            if name == "calls" { "; `uses` finds them, too" } else { "" }
-        );
-        let details = Some(serde_json::json!({ "field": name, "value": value, "chunks": count }));
-        warnings.push(Warning { details, ..Warning::new("names_left_out", message) });
-        Ok(())
     }
 }
 

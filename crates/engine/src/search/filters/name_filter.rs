@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::search::filters::fields::FilterField;
 use crate::search::filters::request_filter::invalid_value;
-use crate::search::filters::resolve::Resolver;
+use crate::search::filters::resolver::Resolver;
 use crate::search::query::other_spelling::other_spelling;
 use contract::Fault;
 use languages::facts::{Field, decorator_pieces, spelling_groups, spellings};

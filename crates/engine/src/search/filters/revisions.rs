@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::search::filters::fields::{self, FilterField, FilterTarget};
-use crate::search::filters::request_filter::{self, FilterValue, invalid_value};
-use crate::search::filters::resolve::Resolver;
-use crate::search::filters::revision_names::{HEAD, KnownRevisions, is_start_of_commit};
+use crate::search::filters::fields::{self, FilterTarget};
+use crate::search::filters::request_filter::{self, FilterValue};
+use crate::search::filters::revision_names::{HEAD, is_start_of_commit};
 use crate::search::query::{FilterClause, SearchQuery};
 use crate::search::request::SearchRequest;
-use contract::{Fault, Warning, echo};
+use contract::Fault;
 use history::RevisionPatterns;
 use store::{FileViews, Filter, Reads, RepositoryRow, RevisionRow, Test};
 
@@ -16,7 +15,7 @@ use store::{FileViews, Filter, Reads, RepositoryRow, RevisionRow, Test};
 #[derive(Debug, Default)]
 pub(in crate::search) struct AskedRevisions {
     /// All indexed revisions; empty if the query names none.
-    known: Vec<RevisionRow>,
+    pub(super) known: Vec<RevisionRow>,
     /// The revisions that are searched beside each repository. Those that a query only excludes add nothing.
     asked: HashMap<i64, Asked>,
 }
@@ -129,13 +128,13 @@ pub(in crate::search) struct HavingRevisions {
 }
 
 /// Revisions as a query names them: branches, tags, patterns, or the first digits of their commits.
-struct NamedRevisions {
+pub(super) struct NamedRevisions {
     names: Vec<String>,
     patterns: RevisionPatterns,
 }
 
 impl NamedRevisions {
-    fn new(names: Vec<String>) -> Result<Self, String> {
+    pub(super) fn new(names: Vec<String>) -> Result<Self, String> {
         let patterns = RevisionPatterns::parse(&names)?;
         Ok(Self { names, patterns })
     }
@@ -145,7 +144,7 @@ impl NamedRevisions {
     }
 
     /// Returns the hidden repository, and the bits of those of a repository that are meant.
-    fn of(&self, repository_id: i64, known: &[RevisionRow]) -> (Option<i64>, i64) {
+    pub(super) fn of(&self, repository_id: i64, known: &[RevisionRow]) -> (Option<i64>, i64) {
         let is_meant =
             |row: &&RevisionRow| row.repository_id == repository_id && self.matches(&row.name, &row.commit);
         let meant = known.iter().filter(is_meant);
@@ -153,7 +152,7 @@ impl NamedRevisions {
     }
 
     /// Returns whether the default branch of a repository is meant.
-    fn is_default(&self, repository: &RepositoryRow) -> bool {
+    pub(super) fn is_default(&self, repository: &RepositoryRow) -> bool {
         let branch = repository.branch.as_deref().unwrap_or(HEAD);
         self.names.iter().any(|name| name == HEAD)
             || self.matches(branch, repository.commit.as_deref().unwrap_or_default())
@@ -185,74 +184,5 @@ fn collect(
             Ok(())
         }
         Some(FilterClause::Word(_) | FilterClause::Phrase(_)) | None => Ok(()),
-    }
-}
-
-impl Resolver<'_> {
-    /// Returns a filter for the content of revisions with these names.
-    pub(in crate::search) fn revision(
-        &mut self,
-        field: &'static FilterField,
-        names: &[String],
-    ) -> Result<Filter, Fault> {
-        let named = NamedRevisions::new(names.to_vec()).map_err(|reason| invalid_value(field, &reason))?;
-        let mut found = Vec::new();
-        for repository in self.repositories {
-            if named.is_default(repository) {
-                found.push(Test::Repositories(vec![repository.id]).into());
-            }
-            let (hidden, views) = named.of(repository.id, &self.asked.known);
-            if views != 0 {
-                let ids = std::iter::once(repository.id).chain(hidden).collect();
-                found.push(Filter::All(vec![Test::Repositories(ids).into(), Test::Views(views).into()]));
-            }
-        }
-        if found.is_empty() {
-            let KnownRevisions { names: known, hint } =
-                KnownRevisions::new(self.repositories, &self.asked.known);
-            let named: Vec<String> = names.iter().map(|name| echo(name)).collect();
-            let message = format!("No indexed revision is called {}. {hint}", named.join(", "));
-            let details = Some(serde_json::json!({ "revisions": known }));
-            self.warnings.push(Warning { details, ..Warning::new("revision_unknown", message) });
-        }
-        Ok(Filter::Any(found))
-    }
-
-    /// Returns a filter for repositories that were indexed on this branch, and those whose branch is unknown.
-    pub(in crate::search) fn branch(&mut self, names: &[String]) -> Filter {
-        let queried = names.first().map_or("", String::as_str);
-        let queried = queried.strip_prefix("refs/heads/").unwrap_or(queried);
-        let is_queried = |branch: &str| {
-            if self.case_file { branch == queried } else { branch.to_lowercase() == queried.to_lowercase() }
-        };
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            self.repositories.iter().partition(|repository| repository.branch.is_some());
-        let fitting: Vec<i64> =
-            known.iter().filter(|r| r.branch.as_deref().is_some_and(is_queried)).map(|r| r.id).collect();
-        let other: Vec<String> = known
-            .iter()
-            .filter(|repository| !fitting.contains(&repository.id))
-            .map(|repository| {
-                format!("{} ({})", repository.name, repository.branch.as_deref().unwrap_or_default())
-            })
-            .collect();
-        if !other.is_empty() {
-            let message =
-                format!("Indexed on another branch than `{queried}` and left out: {}.", other.join(", "));
-            let details = serde_json::json!({ "branchFilter": queried, "branchMatch": !fitting.is_empty() });
-            self.warnings
-                .push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
-        }
-        if !unknown.is_empty() {
-            let names: Vec<&str> = unknown.iter().map(|repository| repository.name.as_str()).collect();
-            let message = format!(
-                "The indexed branch of {} is unknown, so `branch` does not exclude it.",
-                names.join(", ")
-            );
-            self.warnings.push(Warning::new("branch_unknown", message));
-        }
-        let ids: Vec<i64> =
-            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect();
-        Test::Repositories(self.asked.with_hidden(&ids)).into()
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::search::filters::newer_index::warn_of_newer;
-use crate::search::filters::resolve::{FilterTerms, Resolver, any_in_case};
+use crate::search::filters::resolve::any_in_case;
+use crate::search::filters::resolver::{FilterTerms, Resolver};
 use crate::search::filters::revisions::AskedRevisions;
 use crate::search::filters::unknown_facts;
 use crate::search::present::matched_definition::HighlightMarks;

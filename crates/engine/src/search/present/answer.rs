@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::search::backend::Backend;
 use crate::search::exact::LineMatches;
 use crate::search::present::facets::Facets;
 use crate::search::present::other_places::OtherPlaces;
@@ -13,32 +14,6 @@ use crate::search::rank::scores::ScoreParts;
 use crate::search::request::Mode;
 use contract::Warning;
 use languages::facts::Detail;
-use store::Index;
-use store::portable::LexicalBackend;
-
-/// The index that answers a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// The project's schema in Postgres.
-    Postgres,
-    /// A portable file, with BM25 weights and vectors as in Postgres.
-    Sqlite,
-    /// A portable file, with SQLite's FTS5 only.
-    SqliteFts,
-}
-
-impl Backend {
-    pub(in crate::search) fn new(index: &Index<'_>) -> Self {
-        match index {
-            Index::Postgres(..) => Self::Postgres,
-            Index::Portable(file) => match file.lexical_backend() {
-                LexicalBackend::Postings => Self::Sqlite,
-                LexicalBackend::Fts => Self::SqliteFts,
-            },
-        }
-    }
-}
 
 /// The answer of a search.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,9 +6,10 @@ use crate::search::filters::revisions::HavingRevisions;
 use crate::search::filters::scope::ResolvedScope;
 use crate::search::present::answer::{AllFacts, CallEdge, History, Hit};
 use crate::search::present::matched_definition::{ChunkContext, DefinitionChoice};
-use crate::search::present::other_places::add_other_places;
+use crate::search::present::other_places::{OtherPlace, OtherPlaces};
 use crate::search::present::snippet::shorten;
 use crate::search::present::surroundings::{NearbyChunk, surroundings};
+use crate::search::present::total_relation::TotalRelation;
 use crate::search::query::query_class::QueryClass;
 use crate::search::rank::ranking::Ranking;
 use crate::search::rank::scores::RankedChunk;
@@ -17,7 +18,9 @@ use contract::Fault;
 use contract::clock::iso_seconds;
 use languages::facts::{CallPair, Detail, Field};
 use languages::risk::RiskFlow;
-use store::{Certainty, ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, fact_id, names};
+use store::{
+    Certainty, ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, SearchedPlaces, fact_id, names,
+};
 
 /// The most callees, and the most callers, of a hit.
 const CALLS_MAX: usize = 12;
@@ -307,6 +310,40 @@ async fn add_edges(reads: &mut Reads, hits: &mut [Hit]) -> Result<(), Fault> {
         if edge.is_caller && hit.called_by.len() < CALLS_MAX && !hit.called_by.contains(&caller) {
             hit.called_by.push(caller);
         }
+    }
+    Ok(())
+}
+
+/// Adds the other places of the hits `folded`, whose texts are long enough to be folded. They are counted over everything that is searched
+/// and passes the filters, even if it was not a candidate.
+async fn add_other_places(
+    reads: &mut Reads,
+    scope: &ResolvedScope,
+    hits: &mut [Hit],
+    folded: &[i64],
+) -> Result<(), Fault> {
+    if folded.is_empty() {
+        return Ok(());
+    }
+    let searched = scope.searched();
+    let repositories: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
+    let repositories = scope.asked.with_hidden(&repositories);
+    let places =
+        SearchedPlaces { repositories: &repositories, selection: scope.chunks_within_repositories() };
+    let names: HashMap<i64, &str> =
+        searched.iter().map(|repository| (repository.id, repository.name.as_str())).collect();
+    for found in reads.other_places(folded, places).await? {
+        let Some(hit) = hits.iter_mut().find(|hit| hit.chunk_id == found.chunk_id) else { continue };
+        let place = |place: store::copies::OtherPlace| OtherPlace {
+            repo: names.get(&place.repository_id).map(|name| (*name).to_owned()),
+            file: place.path,
+            line: u32::try_from(place.start_line).unwrap_or(0),
+        };
+        hit.other_places = Some(OtherPlaces {
+            total: found.total,
+            total_relation: found.total_is_least.then_some(TotalRelation::Gte),
+            first: found.first.into_iter().map(place).collect(),
+        });
     }
     Ok(())
 }

@@ -19,3 +19,4 @@ pub(super) mod sources;
 pub(super) mod suggestions;
 pub(super) mod surroundings;
 pub mod tokens;
+pub(super) mod total_relation;

@@ -1,16 +1,11 @@
 //! The other places of a hit's text: the copies that are folded into the hit.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::search::filters::scope::ResolvedScope;
-use crate::search::present::answer::Hit;
-use crate::search::present::payload::TotalRelation;
-use contract::Fault;
-use store::{Reads, SearchedPlaces};
+use crate::search::present::total_relation::TotalRelation;
 
 /// Other places with the same text, in the searched repositories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,40 +64,6 @@ impl OtherPlaces {
         }
         sentence
     }
-}
-
-/// Adds the other places of the hits `folded`, whose texts are long enough to be folded. They are counted over everything that is searched
-/// and passes the filters, even if it was not a candidate.
-pub(in crate::search) async fn add_other_places(
-    reads: &mut Reads,
-    scope: &ResolvedScope,
-    hits: &mut [Hit],
-    folded: &[i64],
-) -> Result<(), Fault> {
-    if folded.is_empty() {
-        return Ok(());
-    }
-    let searched = scope.searched();
-    let repositories: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
-    let repositories = scope.asked.with_hidden(&repositories);
-    let places =
-        SearchedPlaces { repositories: &repositories, selection: scope.chunks_within_repositories() };
-    let names: HashMap<i64, &str> =
-        searched.iter().map(|repository| (repository.id, repository.name.as_str())).collect();
-    for found in reads.other_places(folded, places).await? {
-        let Some(hit) = hits.iter_mut().find(|hit| hit.chunk_id == found.chunk_id) else { continue };
-        let place = |place: store::copies::OtherPlace| OtherPlace {
-            repo: names.get(&place.repository_id).map(|name| (*name).to_owned()),
-            file: place.path,
-            line: u32::try_from(place.start_line).unwrap_or(0),
-        };
-        hit.other_places = Some(OtherPlaces {
-            total: found.total,
-            total_relation: found.total_is_least.then_some(TotalRelation::Gte),
-            first: found.first.into_iter().map(place).collect(),
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! Presents an answer in its public forms, each within a size limit: compact for agents, full, and json with statistics.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::search::backend::Backend;
 use crate::search::exact::{Matches, frame, present_matches};
-use crate::search::present::answer::{Backend, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
+use crate::search::present::answer::{Explain, Hit, SearchAnswer, Timings, VectorsUsed};
 use crate::search::present::budget::{Budget, Fitted, fit};
 use crate::search::present::presented_hit::{PresentedHit, present_hit};
 use crate::search::present::snippet::shorten;
+use crate::search::present::total_relation::TotalRelation;
 use crate::search::rank::confidence::Confidence;
 use crate::search::request::Output;
 
@@ -56,14 +58,6 @@ pub struct SearchPayload {
     /// Milliseconds of each stage; only in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Timings>,
-}
-
-/// How `total` relates to the real number, as in Elasticsearch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TotalRelation {
-    /// The real number is `total` or more.
-    Gte,
 }
 
 impl TotalRelation {

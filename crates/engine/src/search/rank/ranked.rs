@@ -1,6 +1,6 @@
 //! The ranked candidates of a search, and the confidence in them.
 
-use crate::search::present::answer::Backend;
+use crate::search::backend::Backend;
 use crate::search::query::SearchQuery;
 use crate::search::query::query_class::QueryClass;
 use crate::search::rank::confidence::{Confidence, Evidence, Judgement, scale};

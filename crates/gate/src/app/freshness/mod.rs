@@ -5,29 +5,30 @@
 
 mod follow;
 mod pushes;
+mod repository_key;
 mod schedule;
 mod sources;
-mod turns;
+pub(super) mod turns;
 mod watched;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use self::repository_key::RepositoryKey;
+use self::turns::TurnedRun;
+use super::project_repositories::project_repositories;
 use super::{App, blocking, index_job};
-use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
+use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options};
 use engine::jobs::Enqueued;
 use platform::telemetry::RunKind;
-use store::{
-    Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
-};
-use tenancy::{self, AllowedRoots, RepositoryRoot, RootKind};
+use store::{DecidedBy, ModelFacts, Project, projects};
+use tenancy::{self, RepositoryRoot, RootKind};
 
 pub use follow::{RunOutcome, WatchEvent, follow};
 pub use pushes::refresh_pushed;
 pub use sources::{SyncReport, SyncTime, check_revisions, sync_source};
-pub(in crate::app) use turns::TurnedRun;
 
 /// The state of automatic refreshes in this process.
 #[derive(Default)]
@@ -83,25 +84,6 @@ pub(super) async fn run_refreshes(app: Arc<App>) {
     );
 }
 
-/// A repository and its project.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct RepositoryKey {
-    project: ProjectId,
-    root: PathBuf,
-}
-
-impl RepositoryKey {
-    /// Returns `true` if the repository is given by its address.
-    fn is_remote(&self) -> bool {
-        self.root.to_str().and_then(RepositoryAddress::parse).is_some()
-    }
-
-    /// The root, if it exists and may be indexed.
-    fn checked_root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
-        AllowedRoots::for_project(&app.config.indexing, &self.project).check(&self.root)
-    }
-}
-
 /// The repositories of all projects that were completely indexed at least once.
 async fn indexed_repositories(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let store = app.store().await?;
@@ -143,16 +125,6 @@ pub async fn repositories_outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>
         repository_key.checked_root(app).is_err_and(|fault| fault.code == ErrorCode::Forbidden)
     });
     Ok(found.map(|repository_key| (repository_key.project, repository_key.root)).collect())
-}
-
-pub(super) async fn project_repositories(
-    store: &Store,
-    project: &Project,
-) -> Result<Vec<RepositoryRow>, Fault> {
-    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let rows = repositories::list(&mut tx).await?;
-    tx.commit().await?;
-    Ok(rows)
 }
 
 /// Opens the project; provisions it if there are files to index.

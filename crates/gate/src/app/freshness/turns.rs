@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::RepositoryKey;
+use super::repository_key::RepositoryKey;
 use contract::{ProjectId, RepositoryAddress};
 
 /// Most automatic runs of directories at the same time.

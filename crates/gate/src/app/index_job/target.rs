@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::super::{App, blocking};
-use super::{Request, WHOLE_PROJECT};
+use super::request::{Request, WHOLE_PROJECT};
 use contract::config::{self, Config};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
 use engine::indexing::{FileTree, Options, RecordSource};

@@ -14,7 +14,7 @@ use store::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::pinned::IndexVersion;
+use super::index_version::IndexVersion;
 
 /// Files that are read at a time.
 const PAGE_FILES: i64 = 200;

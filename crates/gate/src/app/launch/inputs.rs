@@ -12,6 +12,7 @@ use store::{RepositoryRow, RepositoryState, Store};
 use tenancy::AllowedRoots;
 
 use super::answer::Stop;
+use super::input_readiness::Inputs;
 use super::journal::Batch;
 use super::repository::{awaits_first_run, can_be_indexed};
 use super::run_job::RunJob;
@@ -19,16 +20,6 @@ use crate::app::{blocking, index_job};
 
 /// Shown in the status of a job that another process has to do.
 const NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that can.";
-
-/// Readiness of the inputs of a run.
-pub(super) enum Inputs {
-    /// The repository is indexed at its commit.
-    Ready,
-    /// It will be.
-    Pending,
-    /// It will not be; the run fails.
-    Failed(Failure),
-}
 
 /// Returns `true` if a repository is indexed at the commit of a run.
 pub(super) fn is_indexed_at(repository: &RepositoryRow, repo_sha: &str) -> bool {

@@ -3,6 +3,7 @@
 //! A run advances in jobs of the kind `launch`, one at a time, in a lane of its own. The next step of a job follows from the snapshot of
 //! the run ([`launch::engine`]); each step is one transaction, so a process that dies costs at most the item that it worked on.
 
+mod action;
 mod answer;
 mod check;
 mod disk_paths;
@@ -10,6 +11,8 @@ mod evidence;
 mod fixing;
 mod folder_files;
 mod forges;
+mod index_version;
+mod input_readiness;
 mod inputs;
 mod item;
 mod item_inputs;
@@ -39,13 +42,14 @@ mod sweep;
 mod watch;
 mod workers;
 
+pub use action::{Action, AdvanceUntil};
 pub use answer::JobAnswer;
 pub use check::{CheckedSite, SiteCheck, check_site};
 pub use forges::probe_forges;
 pub use journal::run_not_found;
 pub use quickstart::{DescribedRepository, fetched_repository, indexed_repository, repository_of_product};
 pub use repository::RunRepository;
-pub use request::{Action, AdvanceUntil, RunRequest, cancel, record_call, run_action};
+pub use request::{RunRequest, cancel, record_call, run_action};
 pub use run_job::KIND;
 pub use site_copy::copies_folder;
 pub use start::{StartRequest, StartedRun, config_refused, start};

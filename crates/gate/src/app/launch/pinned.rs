@@ -9,11 +9,11 @@ use engine::indexing::differing_from_commit;
 use launch::event::Failure;
 use launch::issue::{Issue, Rule, Severity};
 use launch::report::{GateOutcome, GateStatus, ValidationReport};
-use platform::sha256;
 use serde_json::json;
-use store::{Access, FileRow, ProjectTx, RepositoryRow, RepositoryState, files, repositories};
+use store::{Access, ProjectTx, RepositoryRow, RepositoryState, files, repositories};
 
 use super::answer::Stop;
+use super::index_version::{Differing, IndexVersion};
 use super::run_job::RunJob;
 
 /// Name of the check in reports.
@@ -25,22 +25,6 @@ const UNCOMMITTED: Rule = Rule::new("uncommitted_changes", "Files are not as the
 /// Files that a message names.
 const EXAMPLES_MAX: usize = 5;
 
-/// The state of an index at one time. Equal states have equal contents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct IndexVersion {
-    commit: Option<String>,
-    is_ready: bool,
-    /// Hash over the paths and the contents of all files.
-    content: [u8; 32],
-}
-
-/// The files of an index that differ from those of a commit.
-#[derive(Clone)]
-pub(super) struct Differing {
-    version: IndexVersion,
-    paths: Arc<BTreeSet<String>>,
-}
-
 /// The part of the index that a worker may read.
 pub(super) struct PinnedIndex {
     /// The index when this was decided; what the worker reads has to be the same.
@@ -49,23 +33,6 @@ pub(super) struct PinnedIndex {
     pub(super) is_pinned: bool,
     /// Files whose content is no evidence, because it is not that of the commit.
     pub(super) differing: Arc<BTreeSet<String>>,
-}
-
-impl IndexVersion {
-    /// The state of an index with this row and these files.
-    pub(super) fn of(row: Option<&RepositoryRow>, files: &[FileRow]) -> Self {
-        let content = files.iter().fold([0_u8; 32], |before, file| {
-            let separator = [0_u8];
-            let parts =
-                [before.as_slice(), file.path.as_bytes(), separator.as_slice(), file.content_hash.as_slice()];
-            sha256::digest(&parts.concat())
-        });
-        Self {
-            commit: row.and_then(|row| row.commit.clone()),
-            is_ready: row.is_some_and(|row| row.state == RepositoryState::Ready),
-            content,
-        }
-    }
 }
 
 impl RunJob<'_> {

@@ -22,15 +22,15 @@ use serde_json::{Value, json};
 use store::launch::{ArtifactContent, artifacts};
 use store::{Access, Project, ProjectTx, RepositoryRow, Store};
 
+use super::action::{Action, AdvanceUntil, JobRequest};
 use super::answer::{JobAnswer, Stop, damage, damage_of, damaged, fault_of};
-use super::inputs::Inputs;
+use super::index_version::Differing;
+use super::input_readiness::Inputs;
 use super::journal::{Batch, Journal, JournalContext, Writer, run_cancelled, run_not_found};
-use super::pinned::Differing;
 use super::repository::row_of_run;
-use super::request::{Action, AdvanceUntil, JobRequest};
 use super::status::all_events;
 use crate::app::App;
-use crate::app::worker::{JobKind, as_own_task};
+use crate::app::job_kind::{JobKind, as_own_task};
 
 /// The kind of jobs that advance runs.
 pub static KIND: JobKind = JobKind {

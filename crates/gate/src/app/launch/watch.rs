@@ -28,7 +28,7 @@ pub use stored::{RunFreshness, run_freshness, stale_counts};
 use super::repository::row_of_run;
 use super::{rows, sweep};
 use crate::app::App;
-use crate::app::worker::{JobKind, as_own_task};
+use crate::app::job_kind::{JobKind, as_own_task};
 
 /// The kind of jobs that compare pages. It has a loop of its own, so that no run waits for it.
 pub static KIND: JobKind = JobKind {

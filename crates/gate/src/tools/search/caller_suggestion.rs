@@ -1,7 +1,7 @@
 //! Suggests to ask for the callers of the definition that `show_file` shows.
 
 use crate::tools::Call;
-use crate::tools::next::Suggestion;
+use crate::tools::suggestion::Suggestion;
 use contract::Fault;
 use engine::search::filter_text;
 use store::{Access, DefinitionRow, Project, ProjectTx, definitions, use_places};

@@ -7,8 +7,9 @@ use languages::symbols::Imported;
 
 use super::{file, is_test};
 use crate::paths::{Paths, is_below, join};
-use crate::repository::{Repository, SourceFile};
+use crate::repository::Repository;
 use crate::rules::{self, Family};
+use crate::source_file::SourceFile;
 
 /// Folders that hold the packages of a monorepo.
 pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];

@@ -2,7 +2,7 @@
 
 use super::hash;
 use crate::postgres::{Row, sql};
-use crate::project::write::column;
+use crate::project::columns::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 

@@ -1,7 +1,7 @@
 //! `launch_issues`: the findings of each run's validations.
 
 use crate::postgres::{Row, sql};
-use crate::project::write::column;
+use crate::project::columns::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 

@@ -1,7 +1,7 @@
 //! `launch_items`: the attempts at the work items of each run.
 
 use crate::postgres::{Row, sql};
-use crate::project::write::column;
+use crate::project::columns::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 

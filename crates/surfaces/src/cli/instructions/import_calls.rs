@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::snapshot::{project_of, read_catalog};
 use super::{ProjectArg, counted};
+use crate::cli::cancellable::cancellable;
 use crate::cli::output::{BAD, DIM, GOOD, NOTE, styled};
-use crate::cli::projects::cancellable;
 use crate::cli::session::{CommandError, Exit, Session, ToolAnswer};
 use contract::{ErrorCode, escaped_line};
 use engine::indexing::Options;

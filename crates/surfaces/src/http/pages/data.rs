@@ -6,23 +6,24 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::FromRequestParts;
 use axum::extract::rejection::ExtensionRejection;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::forms::FormToken;
+use super::form_tokens::FormToken;
 use super::sessions::{Sessions, SignedIn};
 use crate::answer as shared;
 use crate::http::access::Access;
 use crate::http::tool_routes::call_tool;
-use contract::{Envelope, ErrorBody, ErrorCode, Meta};
+use contract::{Envelope, ErrorCode, Meta};
 use engine::highlighting::CodeText;
 use gate::app::{App, RECORD_SOURCES};
 use gate::tools::browse::{COMPLETE, browse, operations};
 use gate::tools::{Caller, Request, ToolSpec, Toolbox};
 use languages::highlight::HighlightedSpan;
+
+pub(super) use super::page_error::PageError;
 
 /// The caller of a page, and the means of calling.
 pub(super) struct Asker {
@@ -46,53 +47,6 @@ impl FromRequestParts<Arc<App>> for Asker {
         let is_signed_in = session.is_some();
         Ok(Self { app: Arc::clone(app), caller, is_signed_in, form_token, sessions: access.sessions })
     }
-}
-
-/// The reason why a page, or a part of it, cannot be shown.
-#[derive(Debug)]
-pub(super) struct PageError {
-    pub(super) status: StatusCode,
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
-impl PageError {
-    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
-    }
-
-    /// Returns `true` if nothing was done because the request cannot be carried out as it is. After other errors something may
-    /// have been done all the same: at the time limit, for example, a call may just have finished.
-    pub(super) fn is_refusal(&self) -> bool {
-        self.status.is_client_error() && self.code != ErrorCode::Cancelled.as_str()
-    }
-
-    /// Returns `true` if nothing was indexed yet, which is the initial state of every project.
-    pub(super) fn is_unindexed(&self) -> bool {
-        self.code == ErrorCode::NoIndex.as_str()
-    }
-}
-
-impl From<ErrorBody> for PageError {
-    fn from(error: ErrorBody) -> Self {
-        let (status, code) = (status(error.code), error.code.as_str());
-        Self { status, code, message: error.message, hint: error.hint }
-    }
-}
-
-impl From<contract::Fault> for PageError {
-    fn from(fault: contract::Fault) -> Self {
-        Self { hint: fault.hint, ..Self::new(fault.code, fault.message) }
-    }
-}
-
-fn status(code: ErrorCode) -> StatusCode {
-    // A page about a project or repository that is not indexed does not exist.
-    if code == ErrorCode::NoIndex {
-        return StatusCode::NOT_FOUND;
-    }
-    StatusCode::from_u16(code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// An answer of the gate.

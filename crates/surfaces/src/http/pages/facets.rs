@@ -5,8 +5,6 @@ use engine::search::query::SearchQuery;
 use engine::search::{Facet, FacetProperty, Facets, slashed_query};
 use maud::{Markup, html};
 
-use super::search::is_pattern_mode;
-
 /// A search with an additional condition.
 pub(super) struct Narrowed {
     pub(super) query: String,
@@ -42,6 +40,11 @@ pub(super) fn facets(
             }
         }
     }
+}
+
+/// Checks whether the whole query is a text or a regular expression to find in lines.
+pub(super) fn is_pattern_mode(mode: &str) -> bool {
+    matches!(mode, "exact" | "regex")
 }
 
 /// Returns the filter that selects a value of a property; repositories are chosen by a parameter.

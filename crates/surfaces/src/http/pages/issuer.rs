@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use percent_encoding::percent_decode_str;
 
 use super::data::PageError;
-use super::forms::FormTokens;
+use super::form_tokens::FormTokens;
 use super::links::encoded;
 use super::search;
 use super::sessions::{Cookie, is_secure};
@@ -28,7 +28,8 @@ use gate::app::App;
 use platform::outbound::HttpError;
 use tenancy::{SignInAttempt, SignInClient};
 
-pub(super) const PATH: &str = "/sign-in/issuer";
+pub(super) use super::paths::SIGN_IN_AT_ISSUER as PATH;
+
 pub(super) const CALLBACK_PATH: &str = "/sign-in/callback";
 
 /// The cookie of an attempt; [`Cookie::new`] completes the name.

@@ -7,25 +7,22 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 use super::data::{Asker, is_of_records};
 use super::links::with_parameters;
-use super::{administration, catalog, repositories, runs, search, sign_in, triage};
+use super::paths::{
+    ADMINISTRATION, CATALOG, CATALOG_TOOL, REPOSITORIES, RUNS, RUNS_TOOL, SEARCH, SIGN_OUT, TRIAGE,
+};
 use contract::escaped_line;
+use gate::tools::browse::LIST_FINDINGS;
+
+pub(super) use super::links::shown_project;
 
 /// The pages that the head of every page links to. A subsystem adds its first page here.
 pub(super) static NAVIGATION: &[NavigationLink] = &[
-    NavigationLink { label: "Search", path: search::PATH, tool: None },
-    NavigationLink { label: "Repositories", path: repositories::PATH, tool: None },
-    NavigationLink {
-        label: "Instructions",
-        path: catalog::entries::PATH,
-        tool: Some(catalog::entries::TOOL),
-    },
-    NavigationLink { label: "Triage", path: triage::board::PATH, tool: Some(triage::board::OPERATION) },
-    NavigationLink { label: "Runs", path: runs::list::PATH, tool: Some(runs::list::TOOL) },
-    NavigationLink {
-        label: "Administration",
-        path: administration::overview::PATH,
-        tool: Some("config_status"),
-    },
+    NavigationLink { label: "Search", path: SEARCH, tool: None },
+    NavigationLink { label: "Repositories", path: REPOSITORIES, tool: None },
+    NavigationLink { label: "Instructions", path: CATALOG, tool: Some(CATALOG_TOOL) },
+    NavigationLink { label: "Triage", path: TRIAGE, tool: Some(LIST_FINDINGS.name) },
+    NavigationLink { label: "Runs", path: RUNS, tool: Some(RUNS_TOOL) },
+    NavigationLink { label: "Administration", path: ADMINISTRATION, tool: Some("config_status") },
 ];
 
 /// A link in the head of every page.
@@ -106,7 +103,7 @@ impl<'a> Frame<'a> {
                 body {
                     a.skip href="#content" { "Skip to the content" }
                     header.top {
-                        a.brand href=(in_project(search::PATH)) { "PairOfCleats" }
+                        a.brand href=(in_project(SEARCH)) { "PairOfCleats" }
                         @if self.has_search_box { (self.search_box()) }
                         nav aria-label="Pages" {
                             @for link in &self.links {
@@ -115,7 +112,7 @@ impl<'a> Frame<'a> {
                                 }
                             }
                             @if self.is_signed_in {
-                                form method="post" action=(sign_in::OUT_PATH) { button.link { "Sign out" } }
+                                form method="post" action=(SIGN_OUT) { button.link { "Sign out" } }
                             }
                         }
                     }
@@ -130,7 +127,7 @@ impl<'a> Frame<'a> {
         let repository = Some(self.repository).filter(|name| !name.is_empty() && !is_of_records(name));
         let label = repository.map_or_else(|| "Search code".to_owned(), |name| format!("Search in {name}"));
         html! {
-            form.small role="search" action=(search::PATH) {
+            form.small role="search" action=(SEARCH) {
                 (project_field(self.project))
                 @if let Some(name) = repository { input type="hidden" name="repo" value=(name); }
                 input type="search" name="q" id="q" aria-label=(label) placeholder=(label) autocomplete="off"
@@ -148,9 +145,4 @@ fn links(may_call: impl Fn(&str) -> bool) -> Vec<&'static NavigationLink> {
 /// Renders the hidden field that keeps the project of a form.
 pub(super) fn project_field(project: &str) -> Markup {
     html! { @if !shown_project(project).is_empty() { input type="hidden" name="project" value=(project); } }
-}
-
-/// Returns the project as it appears in addresses: the default workspace needs no name.
-pub(super) fn shown_project(project: &str) -> &str {
-    if project == "default" { "" } else { project }
 }

@@ -2,6 +2,7 @@
 
 use percent_encoding::utf8_percent_encode;
 
+use super::paths::SEARCH;
 use crate::uri_encoding::{PATH, UNRESERVED};
 
 /// A folder or file of a repository.
@@ -69,6 +70,21 @@ pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String
 /// Encodes a text as one segment of a path, or as the value of a parameter.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
+}
+
+/// Returns the project as it appears in addresses: the default workspace needs no name.
+pub(super) fn shown_project(project: &str) -> &str {
+    if project == "default" { "" } else { project }
+}
+
+/// Returns the address of a search for code like a chunk.
+pub(super) fn similar_url(project: &str, chunk: i64) -> String {
+    search_url(project, &format!("chunk:{chunk}"))
+}
+
+/// Returns the address of a search with another query.
+pub(super) fn search_url(project: &str, query: &str) -> String {
+    with_parameters(SEARCH, &[("q", query), ("project", shown_project(project))])
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! works without scripts; the one script adds keys and copying. Text from repositories only ever becomes text: `maud` escapes it.
 
 mod administration;
+mod answer_notes;
 mod assets;
 mod catalog;
 mod code;
@@ -13,13 +14,16 @@ mod failure;
 mod file;
 mod find;
 mod folder;
+mod form_tokens;
 mod forms;
 mod issuer;
 mod layout;
 mod line_authors;
 mod links;
 mod missing;
+mod page_error;
 mod parameters;
+mod paths;
 mod raw;
 mod repositories;
 mod repository_word;

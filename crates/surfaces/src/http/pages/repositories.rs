@@ -7,18 +7,19 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::answer_notes::nothing_indexed;
 use super::data::{Asker, PageError};
+use super::failure;
 use super::forms::{SentForm, token_field};
 use super::layout::{Frame, project_field};
 use super::links::Place;
 use super::parameters::{self, Parameters};
 use super::table::table;
 use super::text::{message, moment};
-use super::{failure, search};
 use crate::http::query::SentQuery;
 use contract::ErrorCode;
 
-pub(super) const PATH: &str = "/repositories";
+pub(super) use super::paths::REPOSITORIES as PATH;
 
 /// Maximum number of revisions of a repository that are named.
 const REVISIONS_NAMED_MAX: usize = 5;
@@ -172,7 +173,7 @@ async fn respond(asker: &Asker, project: &str, failed: Option<&PageError>, typed
         div.state data-live=[frame.live.as_deref()] {
             @match &status {
                 Some(status) => (content(&actions, status)),
-                None => (search::nothing_indexed()),
+                None => (nothing_indexed()),
             }
         }
         (actions.add(typed))

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::code::{CodeView, NO_NOTES, block};
-use super::links::{Place, line_of, with_parameters};
+use super::links::{Place, line_of, similar_url, with_parameters};
 use super::result_colours::ShownPart;
 use super::symbol;
 use crate::code_pieces::language_of;
@@ -264,14 +264,4 @@ fn breakdown(score: f64, parts: &Map<String, Value>) -> Markup {
             dt { "score" } dd { (format!("{score:.3}")) }
         }
     }
-}
-
-/// Returns the address of a search for code like a chunk.
-pub(super) fn similar_url(project: &str, chunk: i64) -> String {
-    search_url(project, &format!("chunk:{chunk}"))
-}
-
-/// Returns the address of a search with another query.
-pub(super) fn search_url(project: &str, query: &str) -> String {
-    with_parameters(super::search::PATH, &[("q", query), ("project", super::layout::shown_project(project))])
 }

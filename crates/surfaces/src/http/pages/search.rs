@@ -6,23 +6,24 @@ use languages::highlight::HighlightedSpan;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::answer_notes::{coverage, nothing_indexed, warnings};
 use super::data::{Answered, Asker, PageError, is_of_records};
-use super::facets::{Narrowed, facets};
+use super::facets::{Narrowed, facets, is_pattern_mode};
 use super::layout::{Frame, project_field, shown_project};
-use super::links::{Place, with_parameters};
+use super::links::{Place, search_url, with_parameters};
 use super::repository_word::take_repository;
 use super::result_colours::colours;
-use super::results::{Results, ResultsView, search_url};
+use super::results::{Results, ResultsView};
 use super::text::message;
 use super::{failure, repositories, suggest};
 use crate::http::query::{SentQuery, unique_parameters};
 use crate::marks::Marks;
 use crate::score::LEGEND;
-use contract::{Coverage, ErrorCode, Warning, echo};
+use contract::{ErrorCode, echo};
 use engine::search::slashed_query;
 use gate::tools::browse::SEARCH_PAGE;
 
-pub(super) const PATH: &str = "/";
+pub(super) use super::paths::SEARCH as PATH;
 
 /// Number of hits on a page.
 const HITS: usize = 20;
@@ -61,11 +62,6 @@ struct SearchState {
     is_case_sensitive: bool,
     is_explained: bool,
     offset: usize,
-}
-
-/// Checks whether the whole query is a text or a regular expression to find in lines.
-pub(super) fn is_pattern_mode(mode: &str) -> bool {
-    matches!(mode, "exact" | "regex")
 }
 
 impl SearchState {
@@ -290,16 +286,6 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Renders warnings about the answer.
-pub(super) fn warnings(warnings: &[Warning]) -> Markup {
-    html! { @for warning in warnings { p.note { (message(&warning.message)) } } }
-}
-
-/// Renders where an empty or partial answer looked, and what is not indexed there.
-pub(super) fn coverage(coverage: Option<&Coverage>) -> Markup {
-    html! { @if let Some(coverage) = coverage { p.note { (message(&coverage.sentence())) } } }
-}
-
 fn pages(state: &SearchState, next: Option<usize>) -> Markup {
     let page = if state.is_exact() { LINES } else { HITS };
     let at = |offset: usize| SearchState { offset, ..state.clone() }.url();
@@ -374,12 +360,4 @@ async fn unindexed(
 /// Checks whether a project is among those of the asker. The default workspace is available to everyone, even if it is empty.
 fn is_known_project(project: &str, projects: &[String]) -> bool {
     shown_project(project).is_empty() || projects.iter().any(|id| id == project)
-}
-
-/// Explains how to index the first repository.
-pub(super) fn nothing_indexed() -> Markup {
-    html! {
-        p { "Nothing is indexed yet. On the machine of the server:" }
-        pre.command { "pairofcleats index PATH" }
-    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 
-use super::forms::FormTokens;
+use super::form_tokens::FormTokens;
 use super::single_use::SentOnce;
 use crate::http::host::HostPort;
 use contract::config::Server;

@@ -1,4 +1,4 @@
-//! Sign-in with a key, where the server requires one; [`issuer`] offers sign-in without one.
+//! Sign-in with a key, where the server requires one; [`issuer`](super::issuer) offers sign-in without one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,9 +11,9 @@ use maud::{Markup, html};
 
 use super::data::PageError;
 use super::failure;
-use super::issuer;
 use super::layout::Frame;
 use super::links::with_parameters;
+use super::paths::SIGN_IN_AT_ISSUER;
 use super::search;
 use super::sessions::Cookie;
 use crate::answer as shared;
@@ -25,8 +25,9 @@ use contract::{ErrorCode, Fault};
 use gate::app::App;
 use tenancy::Principal;
 
+pub(super) use super::paths::SIGN_OUT as OUT_PATH;
+
 pub(super) const PATH: &str = "/sign-in";
-pub(super) const OUT_PATH: &str = "/sign-out";
 
 /// Size limit of a form: a key and the next page.
 const FORM_BYTES_MAX: usize = 16 << 10;
@@ -141,7 +142,7 @@ fn form(next: &str, issuer: Option<&str>, error: Option<&PageError>) -> Markup {
             @if let Some(error) = error { (failure::note(error)) }
             @if let Some(issuer) = issuer {
                 p {
-                    a href=(with_parameters(issuer::PATH, &[("next", next)])) {
+                    a href=(with_parameters(SIGN_IN_AT_ISSUER, &[("next", next)])) {
                         "Sign in at " (issuer.trim_start_matches("https://"))
                     }
                 }

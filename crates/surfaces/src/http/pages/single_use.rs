@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use maud::{Markup, html};
 
-use super::data::PageError;
+use super::page_error::PageError;
 use crate::answer::unguessable_id;
 use contract::ErrorCode;
 

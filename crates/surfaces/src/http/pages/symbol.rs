@@ -6,12 +6,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::answer_notes::{coverage, warnings};
 use super::data::{Asker, PageError};
 use super::failure;
 use super::layout::{Frame, shown_project};
-use super::links::{Place, with_parameters};
-use super::results::similar_url;
-use super::search::{coverage, warnings};
+use super::links::{Place, similar_url, with_parameters};
 use super::symbol_graph::{NEIGHBOURS_MAX, Neighbour, graph};
 use super::text::moment;
 use crate::http::query::{SentQuery, unique_parameters};

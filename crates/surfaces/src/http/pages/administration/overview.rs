@@ -15,7 +15,7 @@ use super::super::{failure, repositories};
 use super::tabs;
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/administration";
+pub(in super::super) use super::super::paths::ADMINISTRATION as PATH;
 
 /// The answer of `check_status`.
 #[derive(Debug, Deserialize)]

@@ -6,19 +6,19 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::answer_notes::warnings;
 use super::super::data::{Answered, Asker, PageError};
 use super::super::failure;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
 use super::super::parameters::{self, Parameters};
-use super::super::search::warnings;
 use super::answers::Entry;
 use super::entries::entries;
 use super::frame::{CatalogFrame, refused};
 use crate::http::query::SentQuery;
 use contract::{ErrorCode, echo};
 
-pub(in super::super) const PATH: &str = "/catalog/changes";
+pub(in super::super) use super::super::paths::CATALOG_CHANGES as PATH;
 
 /// Returns the page with the changes since a revision.
 pub(super) fn since(project: &str, revision: i64) -> String {

@@ -5,16 +5,16 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::answer_notes::warnings;
 use super::super::data::{Answered, Asker};
 use super::super::layout::project_field;
 use super::super::parameters::Parameters;
-use super::super::search::warnings;
 use super::super::table::table;
-use super::entry;
+use super::entry_address;
 use super::frame::{CatalogFrame, refused, verdict};
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/catalog/checks";
+pub(in super::super) use super::super::paths::CATALOG_CHECKS as PATH;
 
 /// Checks that take longer: their parameter, and what they look for.
 const FURTHER: &[(&str, &str)] = &[
@@ -182,7 +182,7 @@ fn duplicates(project: &str, pairs: &[SimilarPair]) -> Markup {
 }
 
 fn link(project: &str, id: &str) -> Markup {
-    html! { a href=(entry::url(project, id)) { (id) } }
+    html! { a href=(entry_address::url(project, id)) { (id) } }
 }
 
 fn names(names: &[String]) -> Markup {

@@ -6,22 +6,21 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::answer_notes::warnings;
 use super::super::data::{Answered, Asker, PageError};
 use super::super::failure;
 use super::super::layout::project_field;
 use super::super::parameters::{Parameters, url};
-use super::super::search::warnings;
+use super::super::paths::CATALOG_TOOL;
 use super::super::table::table;
 use super::super::text::message;
 use super::answers::Entry;
-use super::entry;
+use super::entry_address;
 use super::frame::{CatalogFrame, beginning, refused, time};
 use crate::http::query::SentQuery;
 use contract::ErrorCode;
 
-pub(in super::super) const PATH: &str = "/catalog";
-/// The tool that these pages require.
-pub(in super::super) const TOOL: &str = "instructions_list";
+pub(in super::super) use super::super::paths::CATALOG as PATH;
 
 /// Number of entries on a page; fewer if they are long, because answers have a size limit.
 const ENTRIES: usize = 100;
@@ -78,7 +77,7 @@ impl EntriesState {
         let arguments = json!({
             "category": category, "cursor": cursor, "limit": ENTRIES, "fields": "full", "project_id": project,
         });
-        (TOOL, arguments)
+        (CATALOG_TOOL, arguments)
     }
 }
 
@@ -185,7 +184,7 @@ pub(super) fn entries(project: &str, label: &str, entries: &[Entry]) -> Markup {
     let rows = html! {
         @for entry in entries {
             tr {
-                td { a href=(entry::url(project, &entry.id)) { bdi { (entry.title) } } br; code.dim { (entry.id) } }
+                td { a href=(entry_address::url(project, &entry.id)) { bdi { (entry.title) } } br; code.dim { (entry.id) } }
                 td { (entry.requirement) }
                 td.number { (entry.priority) }
                 td { (categories(project, &entry.categories)) }

@@ -6,26 +6,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::super::data::{Asker, PageError};
-use super::super::folder;
-use super::super::links::encoded;
-use super::super::parameters::{self, Parameters};
+use super::super::data::Asker;
+use super::super::parameters;
 use super::answers::{self, Entry};
-use super::frame::{CatalogFrame, refused, time};
+use super::entry_address::{read, url};
+use super::frame::{CatalogFrame, refused, text, time};
 use super::{entries, remove, review};
 use crate::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/entries/{id}";
-
-/// Returns the page of an entry.
-pub(super) fn url(project: &str, id: &str) -> String {
-    parameters::url(&path(id), project, &[])
-}
-
-/// Returns the path of an entry's page.
-pub(super) fn path(id: &str) -> String {
-    format!("{}/entries/{}", entries::PATH, encoded(id))
-}
 
 /// `GET /catalog/entries/{id}`.
 pub(in super::super) async fn show(
@@ -47,16 +36,6 @@ pub(in super::super) async fn show(
     }
 }
 
-/// Reads the address of a page about an entry.
-pub(super) fn read(
-    asker: &Asker,
-    id: Result<Path<String>, PathRejection>,
-    sent: SentQuery,
-) -> Result<(Parameters, String), PageError> {
-    let Path(id) = id.map_err(|_| folder::no_such_address())?;
-    Ok((Parameters::read(asker, sent, &[])?, id))
-}
-
 fn content(asker: &Asker, project: &str, entry: &Entry, catalog_hash: &str) -> Markup {
     html! {
         p.dim { code { (entry.id) } button.copy type="button" hidden data-copy=(entry.id) { "Copy id" } }
@@ -72,11 +51,6 @@ fn content(asker: &Asker, project: &str, entry: &Entry, catalog_hash: &str) -> M
             @if asker.may_call(remove::TOOL) { " · " a href=(remove::url(project, &entry.id)) { "Remove this entry" } }
         }
     }
-}
-
-/// Renders a text of the catalog verbatim, because agents read the source text and not a rendered version.
-pub(super) fn text(text: &str) -> Markup {
-    html! { pre.command.text { (text) } }
 }
 
 fn details(project: &str, entry: &Entry, catalog_hash: &str) -> Markup {

@@ -1,4 +1,4 @@
-//! Parts that the pages of the catalog share: tabs, verdicts, and how to start a catalog.
+//! Parts that the pages of the catalog share: tabs, verdicts, texts, and how to start a catalog.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -8,17 +8,19 @@ use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::layout::Frame;
 use super::super::parameters::url;
+use super::super::paths::{
+    CATALOG, CATALOG_CHANGES, CATALOG_CHECKS, CATALOG_GATES, CATALOG_REVIEW, CATALOG_USAGE,
+};
 use super::super::text::moment;
-use super::{changes, checks, entries, gates, review, usage};
 
 /// The pages of the catalog, with their labels.
 const TABS: &[(&str, &str)] = &[
-    ("Entries", entries::PATH),
-    ("Changes", changes::PATH),
-    ("Usage", usage::PATH),
-    ("Gates", gates::PATH),
-    ("Checks", checks::PATH),
-    ("Review", review::PATH),
+    ("Entries", CATALOG),
+    ("Changes", CATALOG_CHANGES),
+    ("Usage", CATALOG_USAGE),
+    ("Gates", CATALOG_GATES),
+    ("Checks", CATALOG_CHECKS),
+    ("Review", CATALOG_REVIEW),
 ];
 
 /// The position of a page of the catalog, and its title.
@@ -36,7 +38,7 @@ pub(super) struct CatalogFrame<'a> {
 impl CatalogFrame<'_> {
     /// Responds with the page that has this content.
     pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
-        let frame = Frame { section: entries::PATH, ..Frame::new(self.asker, self.project, self.title) };
+        let frame = Frame { section: CATALOG, ..Frame::new(self.asker, self.project, self.title) };
         frame.respond(status, &html! { (self.tabs()) h1 { (self.title) } (content) })
     }
 
@@ -61,7 +63,7 @@ impl CatalogFrame<'_> {
 
 /// Responds with a page that gives the reason of an error.
 pub(super) fn refused(asker: &Asker, project: &str, error: &PageError) -> Response {
-    failure::page(asker, project, entries::PATH, error)
+    failure::page(asker, project, CATALOG, error)
 }
 
 /// Explains how to add the first entries to a catalog.
@@ -75,6 +77,11 @@ pub(super) fn beginning() -> Markup {
 /// Renders whether a check passed, as a word that a colour only emphasises.
 pub(super) fn verdict(is_good: bool, word: &str) -> Markup {
     html! { @if is_good { span.good { (word) } } @else { strong.wrong { (word) } } }
+}
+
+/// Renders a text of the catalog verbatim, because agents read the source text and not a rendered version.
+pub(super) fn text(text: &str) -> Markup {
+    html! { pre.command.text { (text) } }
 }
 
 /// Renders a time; `None` shows nothing.

@@ -12,7 +12,7 @@ use super::answers::{document_text, documents};
 use super::frame::{CatalogFrame, refused, verdict};
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/catalog/gates";
+pub(in super::super) use super::super::paths::CATALOG_GATES as PATH;
 
 /// The answer of `gates_evaluate`; without results if the catalog has no gates.
 #[derive(Debug, Deserialize)]

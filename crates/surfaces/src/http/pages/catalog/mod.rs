@@ -12,4 +12,5 @@ pub(super) mod review;
 pub(super) mod usage;
 
 mod answers;
+mod entry_address;
 mod frame;

@@ -15,8 +15,9 @@ use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
 use super::super::parameters;
 use super::answers::{self, Entry};
-use super::frame::{CatalogFrame, refused};
-use super::{changes, entry};
+use super::changes;
+use super::entry_address;
+use super::frame::{CatalogFrame, refused, text};
 use crate::http::query::SentQuery;
 use contract::ErrorCode;
 
@@ -30,7 +31,7 @@ pub(super) fn url(project: &str, id: &str) -> String {
 }
 
 fn path(id: &str) -> String {
-    format!("{}/remove", entry::path(id))
+    format!("{}/remove", entry_address::path(id))
 }
 
 /// `GET /catalog/entries/{id}/remove`.
@@ -39,7 +40,7 @@ pub(in super::super) async fn ask(
     id: Result<Path<String>, PathRejection>,
     sent: SentQuery,
 ) -> Response {
-    match entry::read(&asker, id, sent) {
+    match entry_address::read(&asker, id, sent) {
         Ok((parameters, id)) => question(&asker, &parameters.project, &id, None).await,
         Err(error) => refused(&asker, asker.default_project(), &error),
     }
@@ -89,7 +90,7 @@ fn content(asker: &Asker, project: &str, entry: &Entry, hash: &str, error: Optio
     html! {
         @if let Some(error) = error { (failure::note(error)) }
         p { strong { (entry.title) } " " code.dim { (entry.id) } }
-        (entry::text(&entry.body))
+        (text(&entry.body))
         p {
             "Agents will no longer receive this entry. Its usage count is kept. A folder that is bound to the project, or an import, can \
              bring it back; this page cannot."
@@ -99,7 +100,7 @@ fn content(asker: &Asker, project: &str, entry: &Entry, hash: &str, error: Optio
             (project_field(project))
             input type="hidden" name="hash" value=(hash);
             button { "Remove it" }
-            a href=(entry::url(project, &entry.id)) { "Keep it" }
+            a href=(entry_address::url(project, &entry.id)) { "Keep it" }
         }
     }
 }

@@ -16,7 +16,8 @@ use super::answers::{self, document_text, documents};
 use super::frame::{CatalogFrame, refused, verdict};
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/catalog/review";
+pub(in super::super) use super::super::paths::CATALOG_REVIEW as PATH;
+
 /// The tool that reviews.
 const TOOL: &str = "prompt_review";
 

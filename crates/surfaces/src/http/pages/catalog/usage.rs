@@ -9,11 +9,11 @@ use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::parameters::Parameters;
 use super::super::table::table;
-use super::entry;
+use super::entry_address;
 use super::frame::{CatalogFrame, refused, time};
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/catalog/usage";
+pub(in super::super) use super::super::paths::CATALOG_USAGE as PATH;
 
 /// Number of entries on the page.
 const ENTRIES: usize = 100;
@@ -86,7 +86,7 @@ fn used_entries(project: &str, used: &[UsedEntry]) -> Markup {
     let rows = html! {
         @for used in used {
             tr {
-                td { a href=(entry::url(project, &used.id)) { (used.id) } }
+                td { a href=(entry_address::url(project, &used.id)) { (used.id) } }
                 td.number { (used.usage_count) }
                 // The number beside it conveys the same.
                 td { meter min="0" max=(most) value=(used.usage_count) aria-hidden="true" {} }

@@ -10,6 +10,7 @@ use super::super::data::Asker;
 use super::super::failure;
 use super::super::layout::{Frame, project_field, shown_project};
 use super::super::parameters::{Parameters, url};
+use super::super::paths::RUNS_TOOL;
 use super::super::table::table;
 use super::super::text::moment;
 use super::super::triage::external_link;
@@ -17,9 +18,7 @@ use super::answers::{ListedRun, RunList};
 use super::{run_url, short_id};
 use crate::http::query::SentQuery;
 
-pub(in super::super) const PATH: &str = "/runs";
-/// The tool that these pages require.
-pub(in super::super) const TOOL: &str = "launch_list_runs";
+pub(in super::super) use super::super::paths::RUNS as PATH;
 
 /// Number of runs on a page.
 const RUNS: usize = 50;
@@ -33,7 +32,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Err(error) => return failure::page(&asker, asker.default_project(), PATH, &error),
     };
     let project = parameters.project.as_str();
-    match asker.tool::<RunList>(TOOL, arguments(&parameters)).await {
+    match asker.tool::<RunList>(RUNS_TOOL, arguments(&parameters)).await {
         Ok(answered) => {
             let frame = Frame { section: PATH, ..Frame::new(&asker, project, "Launch runs") };
             frame.respond(StatusCode::OK, &content(&parameters, &answered.result))

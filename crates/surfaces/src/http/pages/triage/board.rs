@@ -10,16 +10,14 @@ use super::super::failure;
 use super::super::layout::{Frame, project_field, shown_project};
 use super::super::links::with_parameters;
 use super::super::text::moment;
-use super::{STATUSES, days, finding, severity_badge, status_label, unknown_parameter};
+use super::{STATUSES, days, finding_address, severity_badge, status_label, unknown_parameter};
 use crate::http::query::{SentQuery, unique_parameters};
 use contract::ErrorCode;
 use engine::triage::{Count, FindingList, FindingSummary};
 use gate::tools::browse::LIST_FINDINGS;
 use store::triage::SEVERITIES;
 
-pub(in super::super) const PATH: &str = "/triage";
-/// The operation that these pages require.
-pub(in super::super) const OPERATION: &str = LIST_FINDINGS.name;
+pub(in super::super) use super::super::paths::TRIAGE as PATH;
 
 /// Number of findings for each status while none is selected.
 const FINDINGS_OF_EACH: usize = 10;
@@ -256,7 +254,7 @@ fn card(state: &BoardState, finding: &FindingSummary) -> Markup {
     let title = finding.title.as_ref().or(finding.vuln_id.as_ref()).or(finding.package.as_ref());
     html! {
         h3 {
-            a href=(finding::url(&state.project, &finding.record_id)) {
+            a href=(finding_address::url(&state.project, &finding.record_id)) {
                 bdi { (title.map_or("Finding without a name", String::as_str)) }
             }
         }

@@ -7,7 +7,7 @@ use super::super::data::Asker;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
 use super::super::single_use;
-use super::{STATUSES, finding};
+use super::{STATUSES, finding_address};
 use store::triage::{STATUS_FIXED, STATUS_OPEN};
 
 /// The user's input.
@@ -70,7 +70,7 @@ pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Mar
     html! {
         section aria-labelledby="decide" {
             h2 id="decide" { "Decide" }
-            form.stacked method="post" action=(finding::PATH) {
+            form.stacked method="post" action=(finding_address::PATH) {
                 (token_field(asker))
                 (single_use::field())
                 (project_field(project))

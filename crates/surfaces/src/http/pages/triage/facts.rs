@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::links::Place;
-use super::super::results::search_url;
+use super::super::links::{Place, search_url};
 use super::super::text::moment;
-use super::finding::Finding;
+use super::answers::Finding;
 use super::{board, external_link};
 use engine::triage::Record;
 

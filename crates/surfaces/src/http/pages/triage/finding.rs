@@ -3,18 +3,19 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::data::{Asker, PageError, is_of_records};
 use super::super::failure;
 use super::super::forms::SentForm;
-use super::super::layout::{Frame, shown_project};
-use super::super::links::with_parameters;
+use super::super::layout::Frame;
+use super::super::links::search_url;
 use super::super::result_colours::colours;
-use super::super::results::{Results, ResultsView, search_url};
+use super::super::results::{Results, ResultsView};
+use super::answers::{Detail, Finding};
 use super::decide::{Draft, form};
 use super::facts::facts;
+use super::finding_address::url;
 use super::timeline::timeline;
 use super::{board, severity_badge, status_label, unknown_parameter};
 use crate::http::query::{SentQuery, unique_parameters};
@@ -23,7 +24,8 @@ use contract::ErrorCode;
 use engine::triage::Record;
 use gate::tools::browse::{READ_FINDING, SEARCH_PAGE};
 
-pub(in super::super) const PATH: &str = "/triage/finding";
+pub(in super::super) use super::finding_address::PATH;
+
 /// The tool that records a decision.
 const DECIDE: &str = "triage_decision";
 
@@ -31,44 +33,6 @@ const DECIDE: &str = "triage_decision";
 const EVIDENCE: usize = 8;
 /// Length limit of the query for evidence, in bytes; the names that do not fit are omitted.
 const QUERY_BYTES_MAX: usize = 4096;
-
-/// Returns the page of a finding.
-pub(super) fn url(project: &str, id: &str) -> String {
-    with_parameters(PATH, &[("project", shown_project(project)), ("id", id)])
-}
-
-/// The answer of the operation that reads a finding.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Detail {
-    finding: Finding,
-    decisions: Vec<PastDecision>,
-    truncated: bool,
-    evidence_queries: Vec<String>,
-}
-
-/// A stored record: the finding or a decision.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Finding {
-    pub(super) record_id: String,
-    status: String,
-    pub(super) status_expires_at: Option<String>,
-    pub(super) created_at: String,
-    pub(super) updated_at: String,
-    #[serde(flatten)]
-    pub(super) record: Record,
-}
-
-/// A decision about the finding.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PastDecision {
-    pub(super) is_expired: bool,
-    pub(super) is_in_force: bool,
-    #[serde(flatten)]
-    pub(super) stored: Finding,
-}
 
 /// `GET /triage/finding`.
 pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {

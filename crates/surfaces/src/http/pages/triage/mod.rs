@@ -5,8 +5,10 @@
 pub(super) mod board;
 pub(super) mod finding;
 
+mod answers;
 mod decide;
 mod facts;
+mod finding_address;
 mod timeline;
 
 use maud::{Markup, html};

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::text::moment;
-use super::finding::PastDecision;
+use super::answers::PastDecision;
 use super::{external_link, status_label};
 
 /// Renders the decisions; `is_cut` indicates that there are more.
