@@ -23,7 +23,7 @@ use gate::app::launch::{SiteCheck, check_site, open_run};
 use launch::event::ItemRef;
 use launch::ids::RunId;
 use launch::report::Profile;
-use launch::snapshot::{ItemState, Snapshot};
+use launch::snapshot::{ItemState, RunSnapshot};
 use serde_json::{Value, json};
 use store::postgres::{Pool, recorder, sql};
 use tokio_util::sync::CancellationToken;
@@ -375,7 +375,7 @@ impl Drop for Victim {
     }
 }
 
-async fn snapshot(app: &Arc<App>, run: &str) -> Snapshot {
+async fn snapshot(app: &Arc<App>, run: &str) -> RunSnapshot {
     let store = app.store().await.unwrap();
     let project = tenancy::require(store, &ProjectId::parse(PROJECT).unwrap()).await.unwrap();
     open_run(store, &project, &RunId::parse(run).unwrap()).await.unwrap().snapshot

@@ -18,7 +18,7 @@ const DELIBERATE: &[(&str, &str)] = &[];
 type Facts = BTreeMap<String, BTreeSet<String>>;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Snapshot {
+struct RunSnapshot {
     version: String,
     facts: Facts,
 }
@@ -38,7 +38,7 @@ pub(crate) fn keep_version_before() {
     let documents = committed();
     let version = documents[0].1["schemaVersion"].as_str().unwrap().to_owned();
     if version != SCHEMA_VERSION {
-        let snapshot = Snapshot { version, facts: facts(&documents) };
+        let snapshot = RunSnapshot { version, facts: facts(&documents) };
         let text = serde_json::to_string_pretty(&snapshot).unwrap();
         fs::write(path("previous.json"), text + "\n").unwrap();
     }
@@ -204,7 +204,7 @@ fn major(version: &str) -> &str {
 
 #[test]
 fn a_minor_version_only_adds() {
-    let previous: Snapshot =
+    let previous: RunSnapshot =
         serde_json::from_str(&fs::read_to_string(path("previous.json")).unwrap()).unwrap();
     let versions: Map<String, Value> =
         serde_json::from_str(&fs::read_to_string(path("versions.json")).unwrap()).unwrap();

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod circles;
+mod language;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -185,7 +185,7 @@ impl Run<'_> {
         };
         self.measured.push((place, results.clone()));
         self.measured_now += usize::from(seconds.is_some());
-        self.tell(place, set, &results, seconds);
+        self.report_progress(place, set, &results, seconds);
         if seconds.is_some() {
             let report = || serde_json::to_value(self.report()).unwrap_or_default();
             let report = if self.options.kept.is_some() { report() } else { Value::Null };
@@ -246,7 +246,13 @@ impl Run<'_> {
 
     /// Reports a repository's NDCG with each variant, the rate of queries unless they were taken over, and the time left.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries and repositories")]
-    fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: Option<f64>) {
+    fn report_progress(
+        &self,
+        place: Place,
+        set: &QuerySet,
+        results: &RepositoryResults,
+        seconds: Option<f64>,
+    ) {
         let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
             let answered: Vec<_> = results.iter().filter(|result| !result.absent).collect();
             match answered.len() {

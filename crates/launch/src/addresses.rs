@@ -7,8 +7,8 @@ use contract::{ErrorCode, Fault, RepositoryAddress, echo};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::allowed_paths::is_portable;
 use crate::config::{LOCALE_DEFAULT, Platform, Section};
-use crate::fence::is_portable;
 
 /// The hosts and platforms that every installation knows.
 const TABLE: &str = include_str!("sites.toml");

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::fence::{Fence, is_portable, segments};
+use crate::allowed_paths::{AllowedPaths, is_portable, segments};
 use crate::report::{Profile, sorted, stable_json};
 
 /// Version of the form of the configuration.
@@ -394,14 +394,14 @@ fn names_of_devices(input: &RunConfigInput) -> Vec<Violation> {
 
 /// Reports paths that are invalid, or that the profile does not allow.
 fn outside(paths: &[String], allowed: &[String]) -> Vec<Violation> {
-    let Ok(fence) = Fence::new(allowed) else { return Vec::new() };
+    let Ok(allowed_paths) = AllowedPaths::new(allowed) else { return Vec::new() };
     let mut violations = Vec::new();
     for (at, path) in paths.iter().enumerate() {
         let pointer = format!("/allowed_paths/{at}");
         if let Err(problem) = segments(path) {
             let message = format!("`allowed_paths.{at}`: the path {problem}.");
             violations.push(violation(&pointer, "path", json!({ "path": echo(path) }), message));
-        } else if !fence.admits(path) {
+        } else if !allowed_paths.admits(path) {
             let message =
                 format!("`allowed_paths.{at}` lies outside the paths that the site profile allows.");
             violations.push(violation(

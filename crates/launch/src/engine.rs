@@ -7,7 +7,7 @@ use crate::event::Failure;
 use crate::gate::NEEDS_PLAN;
 use crate::issue::{Issue, IssueStatus, Severity};
 use crate::report::ValidationReport;
-use crate::snapshot::{Fixing, Snapshot};
+use crate::snapshot::{Fixing, RunSnapshot};
 use crate::state::{RunState, Step};
 use crate::worker::{FACTS, FIX, LINK, PLAN, SCOUT, SNIPPETS, VALIDATE, WRITE};
 
@@ -56,7 +56,7 @@ pub struct Situation<'a> {
 
 /// Returns the next action of a run. Actions that read the index wait until it is at the run's commit.
 #[must_use]
-pub fn next(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+pub fn next(snapshot: &RunSnapshot, situation: &Situation<'_>) -> Next {
     let wanted = next_with_inputs(snapshot, situation);
     if situation.inputs_ready {
         return wanted;
@@ -80,7 +80,7 @@ pub fn rests(state: RunState, report_ok: Option<bool>, auto_fix: bool) -> bool {
     }
 }
 
-fn next_with_inputs(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+fn next_with_inputs(snapshot: &RunSnapshot, situation: &Situation<'_>) -> Next {
     let item = |worker: &'static str| Next::Item { worker, scope_key: String::new() };
     let is_due = |worker: &str| !(situation.is_done)(worker, "");
     match snapshot.state {
@@ -118,7 +118,7 @@ fn next_with_inputs(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
     }
 }
 
-fn after_validation(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+fn after_validation(snapshot: &RunSnapshot, situation: &Situation<'_>) -> Next {
     let Some(report) = situation.report else {
         return Next::Item { worker: VALIDATE, scope_key: String::new() };
     };
@@ -147,7 +147,7 @@ fn needs_plan(report: &ValidationReport) -> bool {
 /// # Errors
 /// The reason why no further fix is tried; the run fails with it.
 pub fn choose_issue<'a>(
-    snapshot: &Snapshot,
+    snapshot: &RunSnapshot,
     config: &RunConfig,
     report: &'a ValidationReport,
 ) -> Result<&'a Issue, Failure> {

@@ -27,10 +27,10 @@ pub mod prose;
 pub mod sarif;
 
 pub mod addresses;
+pub mod allowed_paths;
 pub mod config;
 pub mod engine;
 pub mod event;
-pub mod fence;
 pub mod fixer;
 pub mod forms;
 pub mod freshness;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Section;
 use crate::issue::Issue;
 use crate::published::{KeptPage, KeptReason};
-use crate::snapshot::{ItemState, Snapshot};
+use crate::snapshot::{ItemState, RunSnapshot};
 use crate::state::RunState;
 use crate::worker::WRITE;
 
@@ -107,7 +107,7 @@ pub fn sections_of(pages: &[PlannedPage]) -> Vec<String> {
 /// Returns the progress of each of `required`.
 #[must_use]
 pub fn section_states(
-    snapshot: &Snapshot,
+    snapshot: &RunSnapshot,
     required: &BTreeSet<Section>,
     pages: &[PlannedPage],
 ) -> BTreeMap<Section, SectionState> {
@@ -116,7 +116,7 @@ pub fn section_states(
 }
 
 fn section_state(
-    snapshot: &Snapshot,
+    snapshot: &RunSnapshot,
     section: Section,
     pages: &[PlannedPage],
     open: &[&Issue],
@@ -160,7 +160,7 @@ mod tests {
         )
     }
 
-    fn state_of(snapshot: &Snapshot) -> SectionState {
+    fn state_of(snapshot: &RunSnapshot) -> SectionState {
         section_states(snapshot, &BTreeSet::from([Section::Docs]), &pages())[&Section::Docs]
     }
 

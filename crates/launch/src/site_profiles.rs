@@ -6,7 +6,7 @@ use contract::config::{LaunchSite, SiteLocation};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, echo};
 use serde_json::json;
 
-use crate::fence::Fence;
+use crate::allowed_paths::AllowedPaths;
 use crate::site_checks;
 
 /// Longest name of a site.
@@ -65,7 +65,7 @@ fn problem_of(site: &LaunchSite) -> Option<String> {
     if let Some(problem) = site_checks::problem_of(site) {
         return Some(problem);
     }
-    let (path, problem) = Fence::new(&site.allowed_paths).err()?;
+    let (path, problem) = AllowedPaths::new(&site.allowed_paths).err()?;
     Some(format!("the allowed path `{}` {problem}", echo(&path)))
 }
 

@@ -109,7 +109,7 @@ pub type ItemRow<'a> = (&'a ItemRef, &'a Item);
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Snapshot {
+pub struct RunSnapshot {
     /// Its id.
     pub run_id: String,
     /// Its parameters; the commit of the site is the one that it continues from.
@@ -180,7 +180,7 @@ impl fmt::Display for MalformedLog {
 
 impl std::error::Error for MalformedLog {}
 
-impl Snapshot {
+impl RunSnapshot {
     /// Folds the events of a run, beginning with the first.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Snapshot {
     /// Returns the run after its first event.
     ///
     /// # Errors
-    /// As [`Snapshot::fold`].
+    /// As [`RunSnapshot::fold`].
     pub fn begin(first: &Event) -> Result<Self, MalformedLog> {
         let EventBody::RunCreated(created) = body_of(first)? else {
             return Err(MalformedLog { seq: first.seq, problem: "a run begins with RUN_CREATED".to_owned() });
@@ -228,7 +228,7 @@ impl Snapshot {
     /// Adds an event.
     ///
     /// # Errors
-    /// As [`Snapshot::fold`].
+    /// As [`RunSnapshot::fold`].
     pub fn apply(&mut self, event: &Event) -> Result<(), MalformedLog> {
         let body = body_of(event)?;
         (self.seq, self.updated_ms) = (event.seq, event.ts_ms);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::allowed_paths::AllowedPaths;
 use crate::claim::{Claim, Claims};
 use crate::config::RunConfig;
 use crate::evidence::Questions;
-use crate::fence::Fence;
 use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, ProductFacts, Read, SITE_CONTEXT,
     SNIPPET_CATALOG, SiteContext, SnippetCatalog, TEMPLATE_LINES, page_plan, read, template_lines,
@@ -85,7 +85,7 @@ struct Artifacts {
 impl Artifacts {
     fn check(&self, input: &WorkerInput<'_>) -> Result<ValidationReport, WorkerError> {
         let (item, config) = (&input.item, input.item.config);
-        let fence = Fence::new(&config.allowed_paths).map_err(|(path, problem)| {
+        let allowed_paths = AllowedPaths::new(&config.allowed_paths).map_err(|(path, problem)| {
             let message = format!("The allowed path `{path}` {problem}.");
             WorkerError::new("ALLOWED_PATHS_VIOLATION", message)
         })?;
@@ -106,7 +106,7 @@ impl Artifacts {
             product_name: &config.product_name,
             repository_url: repository_url(config, facts),
             changes: &changes(item, &site),
-            fence: &fence,
+            allowed_paths: &allowed_paths,
             budgets: config.budgets,
             required_sections,
             pages: &planned(self.plan.form.as_ref()),

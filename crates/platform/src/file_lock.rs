@@ -12,7 +12,7 @@ use std::ops::Deref;
 pub struct FileLock(File);
 
 impl FileLock {
-    /// Locks the file if nobody else holds a lock on it; returns `None` otherwise.
+    /// Locks the file if no lock on it is held; returns `None` otherwise.
     ///
     /// # Errors
     /// If the file system cannot lock.

@@ -2,7 +2,7 @@
 
 use gate::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
 use launch::legality::RunTool;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
 use tenancy::Scope;
 
@@ -109,7 +109,7 @@ async fn publishing_needs_a_scope_of_its_own() {
         let event = events.iter().find(|event| event.kind == kind).unwrap().to_json();
         assert_eq!(event["payload"]["principal"], format!("key:{publisher_id}"), "{event:#}");
     }
-    assert_eq!(Snapshot::fold(&events).unwrap(), stored);
+    assert_eq!(RunSnapshot::fold(&events).unwrap(), stored);
     server.stop().await;
 }
 

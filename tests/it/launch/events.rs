@@ -3,7 +3,7 @@
 use gate::app::launch::{events_after, open_run};
 use launch::event::{Event, EventBody, LogHead, verify_chain};
 use launch::ids::RunId;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
 
 use super::{Scene, code};
@@ -12,7 +12,7 @@ use crate::serving::{TestServer, issue_key};
 use crate::upkeep::{execute_sql, schema};
 
 /// All events of a run, and its snapshot as it is stored.
-pub(super) async fn log_and_snapshot(scene: &Scene, run: &str) -> (Vec<Event>, Snapshot) {
+pub(super) async fn log_and_snapshot(scene: &Scene, run: &str) -> (Vec<Event>, RunSnapshot) {
     let store = scene.app.store().await.unwrap();
     let id = contract::ProjectId::parse(&scene.project).unwrap();
     let project = tenancy::require(store, &id).await.unwrap();
@@ -28,13 +28,13 @@ async fn the_log_verifies_and_folds_to_what_is_stored() {
     for tool in ["launch_resume", "launch_resume", "launch_resume", "launch_fix_next", "launch_fix_next"] {
         let (events, stored) = log_and_snapshot(&scene, &run).await;
         verify_chain(LogHead::EMPTY, &events).unwrap();
-        assert_eq!(Snapshot::fold(&events).unwrap(), stored, "before {tool}");
+        assert_eq!(RunSnapshot::fold(&events).unwrap(), stored, "before {tool}");
         scene.result(tool, &run).await;
     }
     scene.result("launch_open_pr", &run).await;
     let (events, stored) = log_and_snapshot(&scene, &run).await;
     let head = verify_chain(LogHead::EMPTY, &events).unwrap();
-    assert_eq!((head.seq, Snapshot::fold(&events).unwrap()), (stored.seq, stored));
+    assert_eq!((head.seq, RunSnapshot::fold(&events).unwrap()), (stored.seq, stored));
     assert!(events.iter().zip(1..).all(|(event, number)| event.seq == number));
     let has = |wanted: &str| events.iter().filter(|event| event.kind == wanted).count();
     assert_eq!((has("RUN_CREATED"), has("RUN_COMPLETED"), has("PR_OPENED")), (1, 1, 1));

@@ -8,7 +8,7 @@ use gate::app::App;
 use gate::app::launch::{events_after, open_run};
 use launch::event::{LogHead, verify_chain};
 use launch::ids::RunId;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use upkeep::archive::{ImportSettings, export_project, import_project};
@@ -116,6 +116,6 @@ async fn runs_move_with_their_project() {
     let events = events_after(store, &moved, &run_id, 0, 10_000).await.unwrap();
     verify_chain(LogHead::EMPTY, &events).unwrap();
     let stored = open_run(store, &moved, &run_id).await.unwrap().snapshot;
-    assert_eq!(Snapshot::fold(&events).unwrap(), stored);
+    assert_eq!(RunSnapshot::fold(&events).unwrap(), stored);
     delete_project(store, &scene.app.layout, &scene.app.config.upkeep, &copy, true).await.unwrap();
 }

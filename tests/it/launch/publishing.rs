@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use launch::event::{LogHead, verify_chain};
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
 
 use super::events::log_and_snapshot;
@@ -132,7 +132,7 @@ async fn a_run_goes_on_where_the_base_moved_to() {
     scene.site_git(&["fsck", "--strict"]);
     let (events, stored) = log_and_snapshot(&scene, &run).await;
     verify_chain(LogHead::EMPTY, &events).unwrap();
-    assert_eq!(Snapshot::fold(&events).unwrap(), stored);
+    assert_eq!(RunSnapshot::fold(&events).unwrap(), stored);
     assert_eq!(stored.created.site_sha, head);
     let rebased = events.iter().filter(|event| event.kind == "SITE_REBASED").count();
     assert_eq!(rebased, 1, "and the log says so");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{StreamExt, iter};
 use launch::event::{LogHead, verify_chain};
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use serde_json::Value;
 
 use super::Scene;
@@ -88,7 +88,7 @@ async fn killed(scene: &Scene, kill: &Kill, uninterrupted: &BTreeMap<String, Val
     let (events, stored) = log_and_snapshot(scene, &run).await;
     let head = verify_chain(LogHead::EMPTY, &events).unwrap_or_else(|broken| panic!("{which}: {broken}"));
     assert_eq!(head.seq, stored.seq, "{which}");
-    assert_eq!(Snapshot::fold(&events).unwrap(), stored, "{which}");
+    assert_eq!(RunSnapshot::fold(&events).unwrap(), stored, "{which}");
     for once in ["RUN_CREATED", "PR_OPENED", "RUN_COMPLETED"] {
         assert_eq!(events.iter().filter(|event| event.kind == once).count(), 1, "{which}: {once}");
     }

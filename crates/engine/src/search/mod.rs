@@ -1,4 +1,4 @@
-//! Searches the index. [`execute()`] runs these stages, each of which is a folder:
+//! Searches the index. [`execute()`] runs these stages, each in a folder of its own:
 //!
 //! | folder | from | to |
 //! |---|---|---|

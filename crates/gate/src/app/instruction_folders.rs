@@ -55,11 +55,11 @@ pub async fn import_folder(
         action: "instructions/reload",
     };
     let imported = writer(app, project, principal).await?.import(import).await;
-    imported.map_err(|fault| told_of_folder(fault, folder, is_empty))
+    imported.map_err(|fault| fault_of_folder(fault, folder, is_empty))
 }
 
 /// The refusal of a prune as one of the folder, which has no argument to confirm it with; other faults as they are.
-fn told_of_folder(mut fault: Fault, folder: &InstructionFolder, is_empty: bool) -> Fault {
+fn fault_of_folder(mut fault: Fault, folder: &InstructionFolder, is_empty: bool) -> Fault {
     let Some(removed) = fault.details.as_ref().and_then(|details| details["removed"].as_u64()) else {
         return fault;
     };

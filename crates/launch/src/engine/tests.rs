@@ -172,7 +172,7 @@ fn a_section_without_a_page_is_planned_again() {
 
     let mut snapshot = in_state(RunState::Validating);
     snapshot.site_tree = Some("tree".to_owned());
-    let next_of = |snapshot: &Snapshot, is_planned: bool| {
+    let next_of = |snapshot: &RunSnapshot, is_planned: bool| {
         let situation = Situation {
             config: &scene.config,
             inputs_ready: true,

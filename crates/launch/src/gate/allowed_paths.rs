@@ -14,8 +14,8 @@ const OUTSIDE: Rule = Rule::new("outside_allowed_paths", "A changed file is outs
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     let Some(run) = input.run else { return Checked::NotApplicable("no run changes the site") };
-    for change in run.changes.iter().filter(|change| !run.fence.admits(&change.path)) {
-        let message = format!("The file is not below {}.", run.fence.allowed().join(", "));
+    for change in run.changes.iter().filter(|change| !run.allowed_paths.admits(&change.path)) {
+        let message = format!("The file is not below {}.", run.allowed_paths.allowed().join(", "));
         found.add_to_file(&OUTSIDE, Severity::Blocker, &change.path, "", message);
     }
     Checked::Done

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::frontmatter::FrontMatterContract;
+use crate::allowed_paths::AllowedPaths;
 use crate::claim::Claims;
 use crate::config::{Budgets, Section};
 use crate::evidence::Evidence;
-use crate::fence::Fence;
 use crate::issue::Severity;
 use crate::observed::Observed;
 use crate::published::KeptPage;
@@ -59,7 +59,7 @@ pub struct RunInput<'a> {
     /// The changed files.
     pub changes: &'a [Change],
     /// The paths that may be changed.
-    pub fence: &'a Fence,
+    pub allowed_paths: &'a AllowedPaths,
     /// Limits of the change.
     pub budgets: Budgets,
     /// The sections that have to get pages.

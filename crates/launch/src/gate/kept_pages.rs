@@ -15,12 +15,12 @@ pub(super) const MOVED: Rule = Rule::new("moved_page", "A page that was moved is
 /// Reports which pages are kept. Nothing is wrong with them, so they do not prevent publication.
 pub(super) fn add(kept: &[KeptPage], found: &mut Found) {
     for kept in kept {
-        let (rule, message) = told(kept);
+        let (rule, message) = describe(kept);
         found.add_to_file(rule, Severity::Info, &kept.output_path, "", message);
     }
 }
 
-fn told(kept: &KeptPage) -> (&'static Rule, String) {
+fn describe(kept: &KeptPage) -> (&'static Rule, String) {
     let other = kept.other.as_deref().map(quote).unwrap_or_default();
     let (rule, mut message) = match kept.reason {
         KeptReason::Edited => (

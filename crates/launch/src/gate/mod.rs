@@ -42,8 +42,8 @@ pub use markdown_lint::LINT_RULES;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::allowed_paths::AllowedPaths;
 use crate::config::Budgets;
-use crate::fence::Fence;
 use crate::issue::{Issue, Rule, Severity};
 use crate::observed::Observed;
 use crate::report::{GateOutcome, GateStatus, Profile, ValidationReport};
@@ -223,7 +223,7 @@ pub fn structure_issues(site: &Site, changes: &[Change]) -> Vec<Issue> {
         product_name: "",
         repository_url: "",
         changes,
-        fence: &Fence::default(),
+        allowed_paths: &AllowedPaths::default(),
         budgets: Budgets { max_files_changed: u32::MAX, max_lines_per_file: u32::MAX },
         required_sections: &BTreeSet::new(),
         pages: &[],

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::allowed_paths::AllowedPaths;
 use crate::claim::{Citation, Claim, ClaimKind, Claims, claim_id, line_sha256, marker, span_sha256};
 use crate::config::{Budgets, Section};
 use crate::evidence::tests::evidence;
 use crate::evidence::{Evidence, Questions, RepositoryFacts};
-use crate::fence::Fence;
 use crate::observed::Observed;
 use crate::report::GateStatus;
 use crate::site::{MemoryFiles, Site, SiteLimits};
@@ -186,7 +186,7 @@ impl Scene {
     ) -> ValidationReport {
         let site = self.site();
         let facts: &'r RepositoryFacts = Box::leak(Box::new(self.facts(&site)));
-        let (snippets, fence) = (parsed(&site), Fence::new(&self.allowed).unwrap());
+        let (snippets, allowed_paths) = (parsed(&site), AllowedPaths::new(&self.allowed).unwrap());
         let changes: Vec<Change> = self
             .changed
             .iter()
@@ -227,7 +227,7 @@ impl Scene {
             product_name: NAME,
             repository_url: "https://github.com/acme/shop",
             changes: &changes,
-            fence: &fence,
+            allowed_paths: &allowed_paths,
             budgets: self.budgets,
             required_sections: &self.sections,
             pages: &pages,

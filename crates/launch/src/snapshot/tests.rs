@@ -53,14 +53,14 @@ impl Log {
         }))
     }
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot::fold(&self.events).unwrap()
+    fn snapshot(&self) -> RunSnapshot {
+        RunSnapshot::fold(&self.events).unwrap()
     }
 }
 
 /// Returns a run in a state, without any other events.
-pub(crate) fn in_state(state: RunState) -> Snapshot {
-    Snapshot { state, ..Log::new().snapshot() }
+pub(crate) fn in_state(state: RunState) -> RunSnapshot {
+    RunSnapshot { state, ..Log::new().snapshot() }
 }
 
 fn item(worker: &str, attempt: u16) -> ItemRef {
@@ -184,9 +184,9 @@ fn logs_that_no_run_has_are_refused() {
         for body in bodies {
             log.add(body);
         }
-        Snapshot::fold(&log.events).unwrap_err().seq
+        RunSnapshot::fold(&log.events).unwrap_err().seq
     };
-    assert_eq!(Snapshot::fold(&[]).unwrap_err().seq, 0);
+    assert_eq!(RunSnapshot::fold(&[]).unwrap_err().seq, 0);
     let created = Log::new().events[0].body().unwrap();
     assert_eq!(refused(vec![created]), 2);
     let skips = EventBody::state_changed(RunState::Created, RunState::Done, Step::Finish);
@@ -199,7 +199,7 @@ fn logs_that_no_run_has_are_refused() {
     assert_eq!(refused(vec![EventBody::IssueResolved { issue_id: "abc".to_owned() }]), 2);
     let mut log = Log::new();
     log.add(EventBody::GateRunStarted { gate: "links".to_owned() });
-    assert_eq!(Snapshot::fold(&log.events[1..]).unwrap_err().seq, 2, "it does not begin");
+    assert_eq!(RunSnapshot::fold(&log.events[1..]).unwrap_err().seq, 2, "it does not begin");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use super::{
     LINK, NewArtifact, PAGE_PLAN, SiteChange, SiteView, WorkItem, Worker, WorkerError, WorkerInput,
     WorkerOutput,
 };
+use crate::allowed_paths::AllowedPaths;
 use crate::evidence::Questions;
-use crate::fence::Fence;
 use crate::forms::{DRAFTS, PATCH_BUNDLE, PagePlan, PlanPage, required};
 use crate::patch::Patch;
 use crate::published::refreshed;
@@ -78,9 +78,9 @@ pub(super) fn require_allowed<'p>(
     let violation = |path: &str, why: &str| {
         WorkerError::new("ALLOWED_PATHS_VIOLATION", format!("`{path}` must not be changed: {why}."))
     };
-    let fence = Fence::new(&item.config.allowed_paths)
+    let allowed_paths = AllowedPaths::new(&item.config.allowed_paths)
         .map_err(|(path, problem)| violation(&path, &format!("the allowed path {problem}")))?;
-    match fence.first_outside(paths) {
+    match allowed_paths.first_outside(paths) {
         Some(path) => Err(violation(path, "it lies outside the allowed paths")),
         None => Ok(()),
     }

@@ -64,7 +64,7 @@ pub(super) async fn observe<T>(place: impl Display, response: impl Future<Output
     if let Ok(response) = timeout(SLOW_AFTER, response.as_mut()).await {
         return response;
     }
-    // A fast statement, of which there are thousands for each call, costs no span.
+    // Most of the thousands of statements of a call are fast; they cost no span.
     let span = tracing::info_span!("statement", place = %place, ms = tracing::field::Empty);
     let slow = async {
         let response = response.await;

@@ -1,4 +1,4 @@
-//! Tells the repositories that a project lists from the hidden ones of revisions.
+//! Distinguishes the repositories that a project lists from the hidden ones of revisions.
 
 use crate::transaction::ProjectTx;
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// An entry of a catalog: one installed file.
-pub trait CatalogEntry: Clone + Serialize + DeserializeOwned {
+pub trait DownloadEntry: Clone + Serialize + DeserializeOwned {
     /// Name of the catalog's file.
     const FILE_NAME: &'static str;
     /// Field of the JSON object that holds the entries.
@@ -27,12 +27,12 @@ pub trait CatalogEntry: Clone + Serialize + DeserializeOwned {
 
 /// The installed files of a folder, sorted by key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Catalog<E> {
+pub struct DownloadCatalog<E> {
     /// One entry for each installed file.
     pub entries: Vec<E>,
 }
 
-impl<E: CatalogEntry> Catalog<E> {
+impl<E: DownloadEntry> DownloadCatalog<E> {
     /// Reads the catalog of `folder`. A missing or malformed catalog counts as empty.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
@@ -49,7 +49,7 @@ impl<E: CatalogEntry> Catalog<E> {
         self.entries.iter().find(|entry| entry.key() == (name, platform))
     }
 
-    /// Like [`Catalog::find`], but only if the installed file has the recorded bytes. Reads the file.
+    /// Like [`DownloadCatalog::find`], but only if the installed file has the recorded bytes. Reads the file.
     #[must_use]
     pub fn find_intact(&self, folder: &Path, name: &str, platform: &str) -> Option<&E> {
         self.find(name, platform).filter(|entry| super::is_intact(&folder.join(entry.file()), entry.sha256()))

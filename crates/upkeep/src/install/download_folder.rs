@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::{Catalog, CatalogEntry};
+use super::catalog::{DownloadCatalog, DownloadEntry};
 use super::faults;
 use super::optional::{InstalledOptional, OptionalAsset, install_optional};
 use super::progress::AssetEvent;
@@ -77,13 +77,14 @@ impl DownloadOptions<'_> {
     }
 
     /// Returns the catalog's entry if the installed file has the recorded sha256.
-    pub(super) async fn intact<E: CatalogEntry + Send + 'static>(
+    pub(super) async fn intact<E: DownloadEntry + Send + 'static>(
         &self,
         name: &str,
         platform: &str,
     ) -> Result<Option<E>, Fault> {
         let (folder, name, platform) = (self.folder.clone(), name.to_owned(), platform.to_owned());
-        blocking(move || Ok(Catalog::read(&folder).find_intact(&folder, &name, &platform).cloned())).await
+        blocking(move || Ok(DownloadCatalog::read(&folder).find_intact(&folder, &name, &platform).cloned()))
+            .await
     }
 
     /// Installs an asset of the built-in manifest into the runtime folder. Dropping the future cancels the installation

@@ -7,7 +7,7 @@ use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
 use engine::jobs::{self, Enqueued, Job, JobState};
 use launch::event::{EventBody, Failure, InputsPending, NOT_INDEXED};
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use store::{RepositoryRow, RepositoryState, Store};
 use tenancy::AllowedRoots;
 
@@ -116,7 +116,7 @@ fn failed(job: &Job) -> Failure {
     Failure::new("INPUTS_FAILED", message)
 }
 
-fn pending_reason(root: &str, repository: Option<&RepositoryRow>, snapshot: &Snapshot) -> String {
+fn pending_reason(root: &str, repository: Option<&RepositoryRow>, snapshot: &RunSnapshot) -> String {
     let indexed = repository.and_then(|row| row.commit.as_ref().zip(row.indexed_ms));
     let indexed = match indexed {
         Some((commit, at)) => format!("it was indexed at {commit} on {}", iso_from_millis(at)),

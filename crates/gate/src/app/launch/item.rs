@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use contract::{ErrorCode, Fault};
+use launch::allowed_paths::AllowedPaths;
 use launch::config::RunConfig;
 use launch::event::{ArtifactRef, EventBody, Failure, ItemRef};
-use launch::fence::Fence;
 use launch::issue::{Issue, IssueStatus};
 use launch::report::ValidationReport;
 use launch::site::SiteFiles;
-use launch::snapshot::{Snapshot, VALIDATION_REPORT};
+use launch::snapshot::{RunSnapshot, VALIDATION_REPORT};
 use launch::state::RunState;
 use launch::worker::{
     LINK, NewArtifact, SiteView, VALIDATE, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
@@ -193,8 +193,8 @@ impl RunJob<'_> {
         if output.changes.is_empty() && inputs.worker.name != LINK {
             return Ok(Ok(None));
         }
-        let fence = match Fence::new(&inputs.config.allowed_paths) {
-            Ok(fence) => fence,
+        let allowed_paths = match AllowedPaths::new(&inputs.config.allowed_paths) {
+            Ok(allowed_paths) => allowed_paths,
             Err((path, problem)) => {
                 let message = format!("The allowed path `{path}` {problem}.");
                 return Ok(Err(WorkerError::new("ALLOWED_PATHS_VIOLATION", message)));
@@ -202,7 +202,8 @@ impl RunJob<'_> {
         };
         let (site, changes) = (site.clone(), output.changes.clone());
         let (commit, tree) = (inputs.site_sha.clone(), inputs.site_tree.clone());
-        let applied = blocking(move || site.apply((&commit, tree.as_deref()), &changes, &fence)).await;
+        let applied =
+            blocking(move || site.apply((&commit, tree.as_deref()), &changes, &allowed_paths)).await;
         match applied {
             Ok(patched) => Ok(Ok(Some(patched))),
             Err(fault) if fault.code == ErrorCode::AllowedPathsViolation => Ok(Err(WorkerError(Failure {
@@ -338,7 +339,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn new(item: ItemRef, made: Made, snapshot: &Snapshot) -> Self {
+    fn new(item: ItemRef, made: Made, snapshot: &RunSnapshot) -> Self {
         let Made { output, patched } = made;
         let WorkerOutput { mut artifacts, patch_ids, report, .. } = output;
         if let Some(report) = &report {
@@ -348,7 +349,7 @@ impl Outcome {
         Self { item, artifacts, patch_ids, patched, report }
     }
 
-    fn into_batch(self, snapshot: &Snapshot) -> Batch {
+    fn into_batch(self, snapshot: &RunSnapshot) -> Batch {
         let Self { item, artifacts, patch_ids, patched, report } = self;
         let mut batch = Batch::default();
         let outputs: Vec<ArtifactRef> = artifacts.iter().map(reference).collect();
@@ -376,7 +377,7 @@ impl Outcome {
 }
 
 /// Adds which issues opened, changed or are gone.
-fn add_issues(batch: &mut Batch, report: &ValidationReport, snapshot: &Snapshot) {
+fn add_issues(batch: &mut Batch, report: &ValidationReport, snapshot: &RunSnapshot) {
     let found: BTreeMap<&str, Issue> = report
         .issues
         .iter()

@@ -1,6 +1,6 @@
 //! The inputs of an item, as one hash: an item that was finished with the same inputs is not done again.
 
-use launch::snapshot::{ItemState, Snapshot};
+use launch::snapshot::{ItemState, RunSnapshot};
 use launch::worker::{SiteView, Worker};
 use platform::sha256;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(super) enum Unchanged {
 pub(super) fn inputs_hash(
     worker: &Worker,
     scope_key: &str,
-    snapshot: &Snapshot,
+    snapshot: &RunSnapshot,
     project: &Project,
     index: Option<&RepositoryRow>,
 ) -> String {
@@ -58,7 +58,7 @@ fn half(inputs: &Value) -> String {
 
 /// Returns `true` if the last attempt at an item was finished with these inputs.
 pub(super) fn was_finished_with(
-    snapshot: &Snapshot,
+    snapshot: &RunSnapshot,
     worker: &Worker,
     scope_key: &str,
     inputs_hash: &str,

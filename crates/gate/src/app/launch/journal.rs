@@ -5,7 +5,7 @@ use contract::{ErrorCode, Fault};
 use launch::config::RunConfig;
 use launch::event::{ArtifactRef, ArtifactWritten, Event, EventBody, LogHead, verify_chain};
 use launch::ids::Trace;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use launch::state::{RunState, Step, step};
 use launch::worker::NewArtifact;
 use platform::{failpoints, sha256};
@@ -46,7 +46,7 @@ pub(super) struct JournalContext<'a> {
 pub(super) struct Journal<'a> {
     context: JournalContext<'a>,
     row: RunRow,
-    snapshot: Snapshot,
+    snapshot: RunSnapshot,
     config: RunConfig,
 }
 
@@ -88,7 +88,7 @@ impl Batch {
 
 /// A batch, completed to follow the events that are already there.
 struct Sealed {
-    snapshot: Snapshot,
+    snapshot: RunSnapshot,
     head: LogHead,
     events: Vec<Event>,
     artifacts: Vec<ArtifactWrite>,
@@ -120,7 +120,7 @@ pub(super) async fn create<'a>(
 ) -> Result<Option<Journal<'a>>, Fault> {
     let now_ms = context.clock.now().as_millisecond();
     let first = Event::seal(&row.run_id, LogHead::EMPTY, now_ms, &created, &context.trace);
-    let snapshot = Snapshot::begin(&first).map_err(|error| rows::malformed("event", error))?;
+    let snapshot = RunSnapshot::begin(&first).map_err(|error| rows::malformed("event", error))?;
     let mut journal = Journal { context, row, snapshot, config };
     let mut sealed = journal.seal(first.head(), &journal.snapshot, rest, now_ms)?;
     sealed.events.insert(0, first);
@@ -158,7 +158,7 @@ impl<'a> Journal<'a> {
     /// The problem, as the reason for which the run fails; storage faults.
     pub(super) async fn verify(&self) -> Result<Result<(), String>, Fault> {
         let mut tx = ProjectTx::begin(self.context.store, self.context.project, Access::Snapshot).await?;
-        let (mut head, mut folded) = (LogHead::EMPTY, None::<Snapshot>);
+        let (mut head, mut folded) = (LogHead::EMPTY, None::<RunSnapshot>);
         loop {
             let page = events::page(&mut tx, &self.row.run_id, head.seq, PAGE).await?;
             let page: Vec<Event> = page.into_iter().map(rows::event).collect();
@@ -175,7 +175,7 @@ impl<'a> Journal<'a> {
                 }
             };
             let applied = match &mut folded {
-                None => Snapshot::fold(&known).map(|snapshot| folded = Some(snapshot)),
+                None => RunSnapshot::fold(&known).map(|snapshot| folded = Some(snapshot)),
                 Some(snapshot) => known.iter().try_for_each(|event| snapshot.apply(event)),
             };
             if let Err(error) = applied {
@@ -199,7 +199,7 @@ impl<'a> Journal<'a> {
     }
 
     /// The snapshot.
-    pub(super) fn snapshot(&self) -> &Snapshot {
+    pub(super) fn snapshot(&self) -> &RunSnapshot {
         &self.snapshot
     }
 
@@ -220,7 +220,7 @@ impl<'a> Journal<'a> {
     /// `make`; storage faults. Nothing is written then.
     pub(super) async fn append(
         &mut self,
-        make: impl FnOnce(&Snapshot) -> Result<Batch, Fault> + Send,
+        make: impl FnOnce(&RunSnapshot) -> Result<Batch, Fault> + Send,
     ) -> Result<(), Fault> {
         failpoints::reach("launch.before_write");
         let mut tx = self.begin().await?;
@@ -243,8 +243,8 @@ impl<'a> Journal<'a> {
     async fn append_in(
         &mut self,
         tx: &mut ProjectTx,
-        make: impl FnOnce(&Snapshot) -> Result<Batch, Fault> + Send,
-    ) -> Result<(RunRow, Snapshot), Fault> {
+        make: impl FnOnce(&RunSnapshot) -> Result<Batch, Fault> + Send,
+    ) -> Result<(RunRow, RunSnapshot), Fault> {
         let Some(locked) = runs::lock(tx, &self.row.run_id).await? else {
             return Err(run_not_found());
         };
@@ -290,7 +290,7 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    fn seal(&self, head: LogHead, before: &Snapshot, batch: Batch, now_ms: i64) -> Result<Sealed, Fault> {
+    fn seal(&self, head: LogHead, before: &RunSnapshot, batch: Batch, now_ms: i64) -> Result<Sealed, Fault> {
         let mut sealed = Sealed { snapshot: before.clone(), head, events: Vec::new(), artifacts: Vec::new() };
         for entry in batch.entries {
             match entry {
@@ -352,7 +352,7 @@ impl<'a> Journal<'a> {
 }
 
 /// Refuses to write to a run that has ended.
-fn require_open(snapshot: &Snapshot) -> Result<(), Fault> {
+fn require_open(snapshot: &RunSnapshot) -> Result<(), Fault> {
     match snapshot.state {
         RunState::Cancelled => Err(run_cancelled()),
         state if state.is_terminal() => {

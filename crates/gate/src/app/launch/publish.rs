@@ -4,8 +4,8 @@
 use code_hosts::forge::is_base_moved;
 use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault};
+use launch::allowed_paths::AllowedPaths;
 use launch::event::{EventBody, PrOpened, SiteRebased};
-use launch::fence::Fence;
 use launch::ids::RunId;
 use launch::report::{GateStatus, ValidationReport, stable_json};
 use launch::state::{RunState, Step};
@@ -159,8 +159,8 @@ impl RunJob<'_> {
             )));
         };
         let config = self.journal.config();
-        let fence = |paths: &[String]| {
-            Fence::new(paths).map_err(|(path, problem)| {
+        let allowed_paths = |paths: &[String]| {
+            AllowedPaths::new(paths).map_err(|(path, problem)| {
                 Stop::Answer(Fault::new(
                     ErrorCode::AllowedPathsViolation,
                     format!("The allowed path `{path}` {problem}."),
@@ -168,7 +168,7 @@ impl RunJob<'_> {
             })
         };
         // The operator may have narrowed the profile since the run began.
-        let allowed = fence(&self.site()?.allowed_paths)?;
+        let allowed = allowed_paths(&self.site()?.allowed_paths)?;
         if let Some(outside) = allowed.first_outside(config.allowed_paths.iter().map(String::as_str)) {
             return Err(Stop::Answer(
                 allowed.violation(outside, "the site profile does not allow it any more"),
@@ -181,7 +181,7 @@ impl RunJob<'_> {
             key: publication.publish_key.clone(),
             message: self.commit_message(),
             time_s: snapshot.created_ms.div_euclid(1000),
-            fence: fence(&config.allowed_paths)?,
+            allowed_paths: allowed_paths(&config.allowed_paths)?,
             files_changed_max: usize::try_from(config.budgets.max_files_changed).unwrap_or(usize::MAX),
         })
     }

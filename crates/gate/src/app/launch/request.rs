@@ -7,7 +7,7 @@ use engine::jobs::{self, Enqueued, FinishedJob, JobState, LeaseSettings, OnCance
 use launch::event::EventBody;
 use launch::ids::Trace;
 use launch::legality::{Legality, RunTool};
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use launch::state::Step;
 use store::{Project, Store};
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,7 @@ impl RunRequest<'_> {
 }
 
 /// Returns `true` if a job about the run is queued or running, or if the run waits for an index.
-async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot) -> Result<bool, Fault> {
+async fn is_advancing(store: &Store, project: &Project, snapshot: &RunSnapshot) -> Result<bool, Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(&snapshot.run_id), 1).await?;
     control.commit().await?;
@@ -204,7 +204,7 @@ pub async fn cancel(request: &RunRequest<'_>, principal: &str) -> Result<(), Fau
 }
 
 /// The fault of cancelling a run that is being published.
-fn publishing(snapshot: &Snapshot) -> Fault {
+fn publishing(snapshot: &RunSnapshot) -> Fault {
     let fault = run_job::illegal(snapshot, "a run that is not being published", true);
     fault.with_hint("Call again in a moment. `launch_open_pr` ends a publication that was interrupted.")
 }

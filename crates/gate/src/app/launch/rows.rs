@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use contract::Fault;
 use launch::event::{ArtifactWritten, Event, ItemRef, PrOpened, RunCreated};
 use launch::issue::{Issue, IssueStatus, Severity};
-use launch::snapshot::{Item, ItemState, Publication, Snapshot, TrackedIssue};
+use launch::snapshot::{Item, ItemState, Publication, RunSnapshot, TrackedIssue};
 use launch::state::RunState;
 use platform::sha256;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(super) fn malformed(what: &str, cause: impl std::fmt::Display) -> Fault {
 }
 
 /// The snapshot that the rows of a run say.
-pub(super) fn snapshot(rows: &StoredRows) -> Result<Snapshot, Fault> {
+pub(super) fn snapshot(rows: &StoredRows) -> Result<RunSnapshot, Fault> {
     let run = &rows.run;
     let state = RunState::parse(&run.state).ok_or_else(|| malformed("state", &run.state))?;
     let opened = match (&run.branch, &run.commit_sha, &run.pr_url) {
@@ -43,7 +43,7 @@ pub(super) fn snapshot(rows: &StoredRows) -> Result<Snapshot, Fault> {
         _ => None,
     };
     let publication = run.publish_key.clone().zip(run.branch.clone());
-    Ok(Snapshot {
+    Ok(RunSnapshot {
         run_id: run.run_id.clone(),
         created: RunCreated {
             product_slug: run.product_slug.clone(),
@@ -140,7 +140,7 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// Returns the row of a run for a snapshot. `known` has the columns that do not follow from it: configuration, key and fence.
-pub(super) fn run_row(known: &RunRow, snapshot: &Snapshot, head_hash: [u8; 32]) -> RunRow {
+pub(super) fn run_row(known: &RunRow, snapshot: &RunSnapshot, head_hash: [u8; 32]) -> RunRow {
     let opened = snapshot.publication.as_ref().and_then(|publication| publication.opened.as_ref());
     RunRow {
         state: snapshot.state.as_str().to_owned(),
@@ -167,7 +167,7 @@ pub(super) fn run_row(known: &RunRow, snapshot: &Snapshot, head_hash: [u8; 32]) 
 }
 
 /// Returns the items of `after` that are not in `before` in the same form.
-pub(super) fn changed_items(before: &Snapshot, after: &Snapshot) -> Result<Vec<ItemRow>, Fault> {
+pub(super) fn changed_items(before: &RunSnapshot, after: &RunSnapshot) -> Result<Vec<ItemRow>, Fault> {
     let is_changed = |(key, item): &(&ItemRef, &Item)| before.items.get(*key) != Some(*item);
     after.items.iter().filter(is_changed).map(|(key, item)| item_row(key, item)).collect()
 }
@@ -193,7 +193,7 @@ pub(super) fn from_hex(text: &str) -> Vec<u8> {
 }
 
 /// Returns the issues of `after` that are not in `before` in the same form.
-pub(super) fn changed_issues(before: &Snapshot, after: &Snapshot) -> Result<Vec<IssueRow>, Fault> {
+pub(super) fn changed_issues(before: &RunSnapshot, after: &RunSnapshot) -> Result<Vec<IssueRow>, Fault> {
     changed(&before.issues, &after.issues).map(issue_row).collect()
 }
 

@@ -14,7 +14,7 @@ use launch::legality::Legality;
 use launch::report::ValidationReport;
 use launch::sections::{planned_pages, sections_of};
 use launch::site_profiles::find_site;
-use launch::snapshot::{Snapshot, VALIDATION_REPORT};
+use launch::snapshot::{RunSnapshot, VALIDATION_REPORT};
 use launch::state::{RunState, Step};
 use launch::worker::{NewArtifact, PAGE_PLAN};
 use platform::{failpoints, sha256};
@@ -125,7 +125,7 @@ impl<'a> RunJob<'a> {
         }
     }
 
-    pub(super) fn snapshot(&self) -> &Snapshot {
+    pub(super) fn snapshot(&self) -> &RunSnapshot {
         self.journal.snapshot()
     }
 
@@ -368,7 +368,7 @@ impl<'a> RunJob<'a> {
 }
 
 /// The fault of a tool that is not legal in the state of a run.
-pub(super) fn illegal(snapshot: &Snapshot, required: &str, is_advancing: bool) -> Fault {
+pub(super) fn illegal(snapshot: &RunSnapshot, required: &str, is_advancing: bool) -> Fault {
     let state = snapshot.state;
     let next = launch::legality::legal_tools(state, snapshot.report_ok, is_advancing);
     let hint = match is_advancing {
@@ -389,7 +389,7 @@ pub(super) fn illegal(snapshot: &Snapshot, required: &str, is_advancing: bool) -
 }
 
 /// Adds the failure of a run, and its text for people.
-pub(super) fn add_failure(batch: &mut Batch, snapshot: &Snapshot, failure: Failure) -> Result<(), Fault> {
+pub(super) fn add_failure(batch: &mut Batch, snapshot: &RunSnapshot, failure: Failure) -> Result<(), Fault> {
     let summary = failure_summary(&failure, snapshot);
     batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
     batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
@@ -397,7 +397,7 @@ pub(super) fn add_failure(batch: &mut Batch, snapshot: &Snapshot, failure: Failu
 }
 
 /// Returns the text that people read about a failed run.
-fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
+fn failure_summary(failure: &Failure, snapshot: &RunSnapshot) -> String {
     let mut text = format!(
         "# The run failed\n\n- State: {}\n- Code: `{}`\n- {}\n",
         snapshot.state, failure.code, failure.message
@@ -422,7 +422,7 @@ fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
 const ISSUES_LISTED_MAX: usize = 50;
 
 /// The number of the next attempt at an item.
-pub(super) fn next_attempt(snapshot: &Snapshot, worker: &str, scope_key: &str) -> ItemRef {
+pub(super) fn next_attempt(snapshot: &RunSnapshot, worker: &str, scope_key: &str) -> ItemRef {
     let last = snapshot.latest(worker, scope_key).map_or(0, |(item, _)| item.attempt);
     ItemRef { worker: worker.to_owned(), scope_key: scope_key.to_owned(), attempt: last.saturating_add(1) }
 }

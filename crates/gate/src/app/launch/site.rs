@@ -8,7 +8,7 @@ use contract::clock::iso_seconds;
 use contract::config::{LaunchSite, SiteLocation};
 use contract::{ErrorCode, Fault, echo};
 use history::{BranchCreated, ChangedFile, NewCommit, RootEntry, SiteError, SiteRepository, SiteTree};
-use launch::fence::Fence;
+use launch::allowed_paths::AllowedPaths;
 use launch::published::page_sha256;
 use launch::site::SiteFiles;
 use launch::worker::SiteChange;
@@ -75,7 +75,7 @@ pub(super) struct Publishing {
     /// The time of the commit, seconds since the epoch: the same however often it is tried.
     pub(super) time_s: i64,
     /// The paths that may be changed.
-    pub(super) fence: Fence,
+    pub(super) allowed_paths: AllowedPaths,
     /// Most changed files.
     pub(super) files_changed_max: usize,
 }
@@ -202,14 +202,14 @@ impl RunSite {
     /// Returns the tree of the site with these changed files, and their paths, sorted.
     ///
     /// # Errors
-    /// `ALLOWED_PATHS_VIOLATION` if one lies outside the fence, or a link is on its way; as [`RunSite::files`].
+    /// `ALLOWED_PATHS_VIOLATION` if one lies outside the allowed paths, or a link is on its way; as [`RunSite::files`].
     pub(super) fn apply(
         &self,
         (commit, tree): (&str, Option<&str>),
         changes: &[SiteChange],
-        fence: &Fence,
+        allowed_paths: &AllowedPaths,
     ) -> Result<(String, Vec<String>), Fault> {
-        fence.require(changes.iter().map(|change| change.path.as_str()))?;
+        allowed_paths.require(changes.iter().map(|change| change.path.as_str()))?;
         let repository = self.open()?;
         let base = match tree {
             Some(tree) => tree.to_owned(),
@@ -218,7 +218,7 @@ impl RunSite {
         let files: Vec<(&str, &[u8])> =
             changes.iter().map(|change| (change.path.as_str(), change.bytes.as_slice())).collect();
         let patched = repository.write_tree(&base, &files).map_err(|error| match error {
-            SiteError::Blocked(path) => fence.violation(&path, BLOCKED),
+            SiteError::Blocked(path) => allowed_paths.violation(&path, BLOCKED),
             error => site_fault(error),
         })?;
         let mut paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
@@ -230,7 +230,7 @@ impl RunSite {
     /// Publishes a run as a branch of the site's repository. It looks before it acts: the results of an interrupted attempt are used.
     ///
     /// # Errors
-    /// `ALLOWED_PATHS_VIOLATION` if the tree differs from the commit outside the fence; `COMMIT_SERVICE_ERROR` if the base moved or the
+    /// `ALLOWED_PATHS_VIOLATION` if the tree differs from the commit outside the allowed paths; `COMMIT_SERVICE_ERROR` if the base moved or the
     /// branch is another one's.
     pub(super) fn publish(&self, run: &Publishing) -> Result<Published, Fault> {
         let repository = self.open()?;
@@ -285,7 +285,7 @@ impl RunSite {
     }
 }
 
-/// The tree of the commit that a run began with, and the paths in which the patched tree differs from it: all of them within the fence.
+/// The tree of the commit that a run began with, and the paths in which the patched tree differs from it: all of them within the allowed paths.
 pub(super) fn allowed_changes(
     repository: &SiteRepository,
     run: &Publishing,
@@ -293,11 +293,11 @@ pub(super) fn allowed_changes(
     let base_tree = repository.tree_of(&run.site_sha).map_err(site_fault)?;
     let paths =
         repository.changed_paths(&base_tree, &run.site_tree, run.files_changed_max).map_err(site_fault)?;
-    run.fence.require(paths.iter().map(String::as_str))?;
+    run.allowed_paths.require(paths.iter().map(String::as_str))?;
     Ok((base_tree, paths))
 }
 
-/// The reason why a path cannot be changed although the fence admits it.
+/// The reason why a path cannot be changed although the allowed paths admit it.
 const BLOCKED: &str = "a link, a submodule or a file is on the way to it";
 
 /// The fault of a branch that git does not allow beside another one, because one would be a folder of the other.

@@ -83,11 +83,11 @@ fn structure(
     let changes: Vec<Change> = paths.iter().map(change).collect();
     let site = Site::read(&Pages(&site), None, &SiteLimits::default());
     let issues = structure_issues(&site, &changes).into_iter();
-    let told = |path: Option<String>, message: String| match path {
+    let described = |path: Option<String>, message: String| match path {
         Some(path) => format!("`{path}`: {message}"),
         None => message,
     };
-    Ok(issues.map(|issue| (issue.issue_id, told(issue.path, issue.message))).collect())
+    Ok(issues.map(|issue| (issue.issue_id, described(issue.path, issue.message))).collect())
 }
 
 /// The files of a tree as those of a site.

@@ -8,7 +8,7 @@ use launch::event::Event;
 use launch::ids::RunId;
 use launch::legality::legal_tools;
 use launch::sections::{SectionState, planned_or_kept_pages, section_states};
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use launch::state::RunState;
 use launch::worker::PAGE_PLAN;
 use store::launch::{ArtifactContent, RunFilter, RunRow, artifacts, events, issues, runs};
@@ -26,7 +26,7 @@ const PAGE: i64 = 1000;
 /// A run as it is now.
 pub struct OpenedRun {
     /// The run.
-    pub snapshot: Snapshot,
+    pub snapshot: RunSnapshot,
     /// Its configuration.
     pub config: RunConfig,
     /// Progress of each section.

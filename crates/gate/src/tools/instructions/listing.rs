@@ -85,18 +85,18 @@ pub(super) async fn listed(
     if fields != Some(Fields::Summary) {
         let page = in_full(call, project, catalog, ids).await?;
         if page.next_cursor.is_none() || fields.is_some() {
-            return Ok(told(call, page));
+            return Ok(warned_if_cut(call, page));
         }
         let message = "All fields of all entries do not fit an answer, so they are shown in short. \
             `instructions_get` answers one in full; `limit` and `fields` page through all.";
         call.warn(Warning::new("summarised", message));
     }
     let rows = catalog.summaries(ids).await?;
-    Ok(told(call, page(call, ids, rows.into_iter().map(ListedEntry::from))))
+    Ok(warned_if_cut(call, page(call, ids, rows.into_iter().map(ListedEntry::from))))
 }
 
 /// Warns if the page is not all.
-fn told(call: &Call, page: Page) -> Page {
+fn warned_if_cut(call: &Call, page: Page) -> Page {
     if page.next_cursor.is_some() {
         let message = "The answer is cut at the size limit of answers; `nextCursor` continues it.";
         call.warn(Warning::new("answer_cut", message));

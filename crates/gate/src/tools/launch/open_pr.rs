@@ -1,7 +1,7 @@
 //! `launch_open_pr`: publishes the pages of a run.
 
 use launch::event::PrOpened;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use launch::state::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -76,7 +76,7 @@ async fn warn_if_stale(run: &RunCall, site_profile: &str) {
     }
 }
 
-fn published(snapshot: &Snapshot) -> Option<Output> {
+fn published(snapshot: &RunSnapshot) -> Option<Output> {
     let PrOpened { branch, commit_sha, pr_url, pr_number } = snapshot.publication.as_ref()?.opened.clone()?;
     Some(Output {
         run_id: snapshot.run_id.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use launch::freshness::StaleSentence;
 use launch::issue::{Issue, Severity};
 use launch::sections::SectionState;
-use launch::snapshot::Snapshot;
+use launch::snapshot::RunSnapshot;
 use launch::state::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -239,7 +239,7 @@ impl From<&Job> for JobSummary {
     }
 }
 
-fn artifacts(snapshot: &Snapshot) -> Vec<ArtifactSummary> {
+fn artifacts(snapshot: &RunSnapshot) -> Vec<ArtifactSummary> {
     let listed = snapshot.artifacts.values().take(ARTIFACTS_LISTED_MAX);
     listed
         .map(|artifact| ArtifactSummary {
@@ -250,7 +250,7 @@ fn artifacts(snapshot: &Snapshot) -> Vec<ArtifactSummary> {
         .collect()
 }
 
-fn publication(snapshot: &Snapshot) -> Option<PublicationSummary> {
+fn publication(snapshot: &RunSnapshot) -> Option<PublicationSummary> {
     let publication = snapshot.publication.as_ref()?;
     let opened = publication.opened.as_ref();
     Some(PublicationSummary {

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::edit_record::{EditRecord, Entry};
 use super::files::{self, WriteError};
 use super::plan::{Action, Change, Step, plan};
-use super::receipt::{Entry, Receipt};
 
 /// A step that was carried out, or a refusal if it could not be.
 pub(super) struct Applied {
@@ -15,13 +15,13 @@ pub(super) struct Applied {
 }
 
 /// Carries out one step. If the file has changed since the plan, plans once more, because the program that owns the file may be running.
-pub(super) fn apply(step: Step, receipt: &mut Receipt) -> Applied {
-    match try_apply(&step, receipt) {
+pub(super) fn apply(step: Step, edit_record: &mut EditRecord) -> Applied {
+    match try_apply(&step, edit_record) {
         Err(WriteError::Changed) => {}
         outcome => return applied(step, outcome),
     }
-    let again = plan(step.task, receipt);
-    let outcome = try_apply(&again, receipt);
+    let again = plan(step.task, edit_record);
+    let outcome = try_apply(&again, edit_record);
     applied(again, outcome)
 }
 
@@ -48,14 +48,14 @@ struct Done {
     note: Option<String>,
 }
 
-fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Done, WriteError> {
+fn try_apply(step: &Step, edit_record: &mut EditRecord) -> Result<Done, WriteError> {
     if !step.writes() {
-        return keep_record(step, receipt).map(|()| Done::default());
+        return keep_record(step, edit_record).map(|()| Done::default());
     }
     let failed = |error: std::io::Error| WriteError::Failed(format!("the record cannot be written: {error}"));
     let (Some(before), Some(written)) = (&step.before, &step.written) else { return Ok(Done::default()) };
     let (target, spot) = (&before.target, &step.task.spot);
-    let earlier = receipt.find(target, spot).cloned();
+    let earlier = edit_record.find(target, spot).cloned();
     let created_folders = match &earlier {
         Some(earlier) => earlier.created_folders.clone(),
         None => files::missing_folders(target),
@@ -71,26 +71,30 @@ fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Done, WriteError> {
         created_folders,
         written: written.clone(),
     };
-    let backup = files::back_up(receipt.folder(), before)
+    let backup = files::back_up(edit_record.folder(), before)
         .map_err(|error| WriteError::Failed(format!("its backup cannot be written: {error}")))?;
     let installs = matches!(task.action, Action::Install { .. });
     if installs {
         // Until the file is written, both the old and the new text are ours.
         let old = earlier.iter().flat_map(|earlier| earlier.written.hashes.iter().cloned());
         entry.written.hashes.extend(old);
-        receipt.record(target, spot, Some(entry.clone())).map_err(failed)?;
+        edit_record.record(target, spot, Some(entry.clone())).map_err(failed)?;
     }
     if let Err(error) = files::write(before, step.after.as_deref()) {
         if installs {
             // If this fails, the record lists a text that is in no file; `uninstall` forgets it.
-            let _ = receipt.record(target, spot, earlier);
+            let _ = edit_record.record(target, spot, earlier);
         }
         return Err(error);
     }
     // The file no longer holds the old text.
     entry.written.hashes.truncate(1);
-    let confirmed = receipt.record(target, spot, installs.then(|| entry.clone())).and_then(|()| {
-        if step.change == Change::Delete { remove_folders(entry.created_folders, receipt) } else { Ok(()) }
+    let confirmed = edit_record.record(target, spot, installs.then(|| entry.clone())).and_then(|()| {
+        if step.change == Change::Delete {
+            remove_folders(entry.created_folders, edit_record)
+        } else {
+            Ok(())
+        }
     });
     // By now the file has changed; if this fails, the record still holds the text.
     let note = confirmed
@@ -100,7 +104,7 @@ fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Done, WriteError> {
 }
 
 /// Removes the folders that were created for a file. A folder that holds another of our files is recorded with that file instead.
-fn remove_folders(mut created: Vec<PathBuf>, receipt: &mut Receipt) -> std::io::Result<()> {
+fn remove_folders(mut created: Vec<PathBuf>, edit_record: &mut EditRecord) -> std::io::Result<()> {
     while let Some(folder) = created.last() {
         // Fails if the folder is not empty.
         if fs::remove_dir(folder).is_err() {
@@ -109,25 +113,27 @@ fn remove_folders(mut created: Vec<PathBuf>, receipt: &mut Receipt) -> std::io::
         created.pop();
     }
     let Some(innermost) = created.last() else { return Ok(()) };
-    let heir = receipt.entries.iter().find(|entry| entry.target.starts_with(innermost)).cloned();
+    let heir = edit_record.entries.iter().find(|entry| entry.target.starts_with(innermost)).cloned();
     let Some(mut heir) = heir else { return Ok(()) };
     heir.created_folders.splice(0..0, created);
     let (target, spot) = (heir.target.clone(), heir.spot.clone());
-    receipt.record(&target, &spot, Some(heir))
+    edit_record.record(&target, &spot, Some(heir))
 }
 
 /// Records which agents use a text that stays, and forgets a text that is gone.
-fn keep_record(step: &Step, receipt: &mut Receipt) -> Result<(), WriteError> {
+fn keep_record(step: &Step, edit_record: &mut EditRecord) -> Result<(), WriteError> {
     if step.change != Change::Unchanged {
         return Ok(());
     }
     let failed = |error: std::io::Error| WriteError::Failed(format!("the record cannot be written: {error}"));
     let task = &step.task;
     let recorded = match &step.before {
-        Some(before) => receipt.find(&before.target, &task.spot).cloned(),
-        None => {
-            receipt.entries.iter().find(|entry| entry.file == task.file && entry.spot == task.spot).cloned()
-        }
+        Some(before) => edit_record.find(&before.target, &task.spot).cloned(),
+        None => edit_record
+            .entries
+            .iter()
+            .find(|entry| entry.file == task.file && entry.spot == task.spot)
+            .cloned(),
     };
     let Some(mut entry) = recorded else { return Ok(()) };
     let kept = match &task.action {
@@ -144,7 +150,7 @@ fn keep_record(step: &Step, receipt: &mut Receipt) -> Result<(), WriteError> {
             (!needed_by.is_empty()).then(|| entry.clone())
         }
     };
-    receipt.record(&entry.target, &entry.spot, kept).map_err(failed)
+    edit_record.record(&entry.target, &entry.spot, kept).map_err(failed)
 }
 
 fn with_agents(earlier: Option<&Entry>, agents: &[String]) -> Vec<String> {
@@ -158,8 +164,8 @@ mod tests {
     use std::path::Path;
 
     use super::super::edit::{Spot, Wanted};
+    use super::super::edit_record::Purpose;
     use super::super::plan::Task;
-    use super::super::receipt::Purpose;
     use super::*;
 
     fn task(file: &Path, action: Action) -> Task {
@@ -172,8 +178,8 @@ mod tests {
     }
 
     /// Makes every later write of the record fail.
-    fn break_record(receipt: &Receipt) {
-        let record = receipt.folder().join("installed.json");
+    fn break_record(edit_record: &EditRecord) {
+        let record = edit_record.folder().join("installed.json");
         let _ = fs::remove_file(&record);
         fs::create_dir_all(record.join("in the way")).unwrap();
     }
@@ -183,14 +189,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("AGENTS.md");
         fs::write(&file, "mine\n").unwrap();
-        let mut receipt = Receipt::open(&folder.path().join("agents")).unwrap();
-        let installed = apply(plan(install(&file), &receipt), &mut receipt);
+        let mut edit_record = EditRecord::open(&folder.path().join("agents")).unwrap();
+        let installed = apply(plan(install(&file), &edit_record), &mut edit_record);
         assert!(installed.step.change == Change::Modify && installed.step.note.is_none());
-        let written = receipt.entries[0].written.clone();
-        break_record(&receipt);
+        let written = edit_record.entries[0].written.clone();
+        break_record(&edit_record);
         let removed = apply(
-            plan(task(&file, Action::Uninstall { written, needed_by: Vec::new() }), &receipt),
-            &mut receipt,
+            plan(task(&file, Action::Uninstall { written, needed_by: Vec::new() }), &edit_record),
+            &mut edit_record,
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
         assert_eq!(removed.step.change, Change::Modify, "{:?}", removed.step.note);
@@ -198,9 +204,9 @@ mod tests {
 
         // Nothing is written unless it was recorded first.
         let other = folder.path().join("other.md");
-        let before = receipt.entries.clone();
-        let refused = apply(plan(install(&other), &receipt), &mut receipt);
+        let before = edit_record.entries.clone();
+        let refused = apply(plan(install(&other), &edit_record), &mut edit_record);
         assert_eq!(refused.step.change, Change::Refused);
-        assert!(!other.exists() && receipt.entries == before, "{:?}", receipt.entries);
+        assert!(!other.exists() && edit_record.entries == before, "{:?}", edit_record.entries);
     }
 }

@@ -21,7 +21,7 @@ const BACKUPS_MAX: usize = 9;
 
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Snapshot {
+pub(super) struct FileState {
     /// The path with links resolved: links are followed, so that files of a dotfiles repository stay there.
     pub(super) target: PathBuf,
     /// The text; `None` if there is no file.
@@ -41,7 +41,7 @@ pub(super) enum WriteError {
 ///
 /// # Errors
 /// The reason why the file must not or cannot be edited.
-pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Snapshot, String> {
+pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<FileState, String> {
     let target = resolve(path)?;
     if let Some(root) = root {
         let root = root.canonicalize().map_err(|error| error.to_string())?;
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Snapshot, String>
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = existing_ancestor(&target);
             require_writable(folder, user)?;
-            return Ok(Snapshot { target, text: None });
+            return Ok(FileState { target, text: None });
         }
         metadata => metadata.map_err(|error| format!("it cannot be read: {error}"))?,
     };
@@ -72,11 +72,11 @@ pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Snapshot, String>
     }
     require_writable(target.parent().unwrap_or(&target), user)?;
     let text = read_text(&target)?;
-    Ok(Snapshot { target, text: Some(text) })
+    Ok(FileState { target, text: Some(text) })
 }
 
 /// Replaces, creates or removes a file that is still as it was read.
-pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteError> {
+pub(super) fn write(before: &FileState, text: Option<&str>) -> Result<(), WriteError> {
     let failed = |error: io::Error| WriteError::Failed(format!("it cannot be written: {error}"));
     let target = &before.target;
     let folder = target.parent().ok_or_else(|| WriteError::Failed("it is no file".to_owned()))?;
@@ -145,7 +145,7 @@ fn exchange(temporary: &Path, target: &Path, old: &str) -> Result<(), WriteError
 
 /// Keeps a copy of a file below the data directory: agents scan their own folders, and in a dotfiles repository a file beside the
 /// original would show up as new. Returns the path of the copy.
-pub(super) fn back_up(folder: &Path, before: &Snapshot) -> io::Result<Option<PathBuf>> {
+pub(super) fn back_up(folder: &Path, before: &FileState) -> io::Result<Option<PathBuf>> {
     let Some(text) = &before.text else { return Ok(None) };
     let digest = blake3::hash(before.target.as_os_str().as_encoded_bytes()).to_hex();
     let folder = folder.join("backups").join(&digest[..16]);

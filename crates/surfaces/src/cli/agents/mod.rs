@@ -7,12 +7,12 @@ mod apply;
 mod detect;
 mod edit;
 mod edit_json;
+mod edit_record;
 mod edit_toml;
 mod edit_yaml;
 mod files;
 mod mask;
 mod plan;
-mod receipt;
 mod report;
 mod sections;
 mod text;
@@ -29,9 +29,9 @@ use super::session::{CommandError, CommandResult, Exit, Session};
 use apply::{Applied, apply};
 use contract::{ErrorCode, Fault};
 use detect::Machine;
+use edit_record::EditRecord;
 use gate::app::blocking;
 use plan::{Change, Scope, Step, install_tasks, plan, uninstall_tasks};
-use receipt::Receipt;
 use report::{Report, render_notes, render_plan, render_result};
 
 /// Arguments of `install`.
@@ -130,14 +130,14 @@ async fn notes(session: &Session, installation: &Installation, scope: Scope) -> 
 /// Entry point of `uninstall`.
 pub(super) async fn uninstall_from_agents(session: &Session, args: UninstallArgs) -> CommandResult {
     let machine = Machine::here()?;
-    let receipt = Receipt::read(&session.app.layout.agents())?;
+    let edit_record = EditRecord::read(&session.app.layout.agents())?;
     let agents = named_agents(&args.shared.agents);
     let project = args.scope.map(|scope| match scope {
         Scope::User => None,
         Scope::Project => Some(machine.project()),
     });
-    let tasks = uninstall_tasks(&receipt, &agents, project);
-    drop(receipt);
+    let tasks = uninstall_tasks(&edit_record, &agents, project);
+    drop(edit_record);
     run(session, machine, Report::new("uninstall", &agents), tasks, &args.shared).await
 }
 
@@ -151,10 +151,10 @@ async fn run(
 ) -> CommandResult {
     let folder = session.app.layout.agents();
     let print_only = args.print;
-    let (receipt, steps) = blocking(move || {
-        let receipt = if print_only { Receipt::read(&folder)? } else { Receipt::open(&folder)? };
-        let steps: Vec<Step> = tasks.into_iter().map(|task| plan(task, &receipt)).collect();
-        Ok((receipt, steps))
+    let (edit_record, steps) = blocking(move || {
+        let edit_record = if print_only { EditRecord::read(&folder)? } else { EditRecord::open(&folder)? };
+        let steps: Vec<Step> = tasks.into_iter().map(|task| plan(task, &edit_record)).collect();
+        Ok((edit_record, steps))
     })
     .await?;
     let writes = steps.iter().any(Step::writes);
@@ -170,8 +170,8 @@ async fn run(
         session.output.print_text(&render_plan(&planned));
     }
     let applied: Vec<Applied> = blocking(move || {
-        let mut receipt = receipt;
-        Ok(steps.into_iter().map(|step| apply(step, &mut receipt)).collect())
+        let mut edit_record = edit_record;
+        Ok(steps.into_iter().map(|step| apply(step, &mut edit_record)).collect())
     })
     .await?;
     let done = report.with_result(&machine, &applied);

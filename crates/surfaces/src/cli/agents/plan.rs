@@ -7,9 +7,9 @@ use similar::TextDiff;
 
 use super::detect::Machine;
 use super::edit::{Edit, Spot, Wanted, Written};
-use super::files::{self, Snapshot};
+use super::edit_record::{EditRecord, Entry, Purpose};
+use super::files::{self, FileState};
 use super::mask::Mask;
-use super::receipt::{Entry, Purpose, Receipt};
 use crate::cli::clients::{AGENT_INSTRUCTIONS, Client, Form, Instructions};
 
 /// Longest line of a diff: some programs write their configuration on one line.
@@ -64,7 +64,7 @@ pub(super) struct Step {
     pub(super) change: Change,
     /// The reason why the user has to edit the file, or a remark on an unchanged file.
     pub(super) note: Option<String>,
-    pub(super) before: Option<Snapshot>,
+    pub(super) before: Option<FileState>,
     pub(super) after: Option<String>,
     pub(super) written: Option<Written>,
 }
@@ -187,12 +187,12 @@ fn pasted(task: &Task) -> Option<String> {
 
 /// Returns the tasks that remove everything that is recorded, or only what some agents use.
 pub(super) fn uninstall_tasks(
-    receipt: &Receipt,
+    edit_record: &EditRecord,
     agents: &[&Client],
     project: Option<Option<&Path>>,
 ) -> Vec<Task> {
     let wanted = |agent: &String| agents.is_empty() || agents.iter().any(|client| client.id == agent);
-    let entries = receipt.entries.iter().filter(|entry| {
+    let entries = edit_record.entries.iter().filter(|entry| {
         project.is_none_or(|project| entry.project.as_deref() == project) && entry.agents.iter().any(wanted)
     });
     // In reverse order: the first texts that were written created the folders of the later ones.
@@ -213,7 +213,7 @@ pub(super) fn uninstall_tasks(
 }
 
 /// Reads the task's file and computes the effect of the task.
-pub(super) fn plan(task: Task, receipt: &Receipt) -> Step {
+pub(super) fn plan(task: Task, edit_record: &EditRecord) -> Step {
     let step = |task, change, note| Step { task, change, note, before: None, after: None, written: None };
     if let Action::Uninstall { needed_by, .. } = &task.action
         && !needed_by.is_empty()
@@ -229,7 +229,7 @@ pub(super) fn plan(task: Task, receipt: &Receipt) -> Step {
         Err(why) => return step(task, Change::Refused, Some(why)),
     };
     let text = before.text.as_deref();
-    let recorded: Option<&Entry> = receipt.find(&before.target, &task.spot);
+    let recorded: Option<&Entry> = edit_record.find(&before.target, &task.spot);
     let (edit, unchanged) = match &task.action {
         Action::Install { wanted, force } => {
             let edit = task.spot.install(text, wanted, recorded.map(|entry| &entry.written), *force);

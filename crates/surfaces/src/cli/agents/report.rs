@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::apply::Applied;
 use super::detect::Machine;
+use super::edit_record::Purpose;
 use super::plan::{Change, Step};
-use super::receipt::Purpose;
 use crate::cli::clients::{AGENT_INSTRUCTIONS, Client};
 use crate::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::{escaped, escaped_line};

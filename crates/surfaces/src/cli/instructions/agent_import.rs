@@ -239,11 +239,11 @@ impl KnownEntries {
 fn secrets_in(entry: &Value) -> Vec<String> {
     let id = entry["id"].as_str().unwrap_or_default();
     let issues = review(&Criteria::default(), entry["body"].as_str().unwrap_or_default()).issues;
-    let told = |issue: ReviewIssue| {
+    let described = |issue: ReviewIssue| {
         let matched = issue.matched.map(|text| format!(": {text}")).unwrap_or_default();
         format!("{id} may hold a secret ({}{matched}). {}", issue.rule_id, issue.remediation)
     };
-    issues.into_iter().filter(|issue| issue.category == SECRETS).map(told).collect()
+    issues.into_iter().filter(|issue| issue.category == SECRETS).map(described).collect()
 }
 
 /// Returns the key by which two entries are the same rule: everything but the id and their origin.

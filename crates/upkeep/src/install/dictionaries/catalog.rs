@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::install::catalog::CatalogEntry;
+use crate::install::catalog::DownloadEntry;
 
 /// Name of the catalog's file.
 pub const CATALOG: &str = "dictionaries.json";
@@ -36,7 +36,7 @@ pub struct DictionaryEntry {
     pub words: u64,
 }
 
-impl CatalogEntry for DictionaryEntry {
+impl DownloadEntry for DictionaryEntry {
     const FILE_NAME: &'static str = CATALOG;
     const FIELD: &'static str = "dictionaries";
 

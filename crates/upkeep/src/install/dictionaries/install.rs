@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::catalog::DictionaryEntry;
 use super::validate::count_words;
-use crate::install::catalog::Catalog;
+use crate::install::catalog::DownloadCatalog;
 use crate::install::download_folder::{DownloadOptions, OnProgress, Validators, io_fault, replace_file};
 use crate::install::optional::OptionalAsset;
 use crate::install::sources::Source;
@@ -89,7 +89,7 @@ pub async fn install_dictionaries(
     for source in sources {
         record(&source.name, install_source(options, source, on_progress).await?);
     }
-    Ok(InstalledDictionaries { downloaded, skipped, entries: Catalog::read(&options.folder).entries })
+    Ok(InstalledDictionaries { downloaded, skipped, entries: DownloadCatalog::read(&options.folder).entries })
 }
 
 fn find_built_in(name: &str) -> Result<(&'static str, OptionalAsset), Fault> {
@@ -185,7 +185,7 @@ async fn keep(
         let words = count_words(&name, &bytes, &settings)?;
         let file = format!("{name}.txt");
         replace_file(&folder.join(&file), &bytes)?;
-        let mut catalog = Catalog::read(&folder);
+        let mut catalog = DownloadCatalog::read(&folder);
         let length = bytes.len() as u64;
         catalog.insert(DictionaryEntry {
             name: name.clone(),

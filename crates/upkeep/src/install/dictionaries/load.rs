@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::catalog::DictionaryEntry;
-use crate::install::catalog::Catalog;
+use crate::install::catalog::DownloadCatalog;
 use contract::config::Dictionaries;
 use languages::Dictionary;
 use platform::sha256;
@@ -13,7 +13,7 @@ use platform::sha256;
 /// damaged list and ignores the list. Blocks for about 0.2 s.
 #[must_use]
 pub fn load_dictionary(folder: &Path, settings: &Dictionaries) -> Option<Dictionary> {
-    let catalog = Catalog::<DictionaryEntry>::read(folder);
+    let catalog = DownloadCatalog::<DictionaryEntry>::read(folder);
     let is_selected =
         |entry: &&DictionaryEntry| settings.languages.is_empty() || settings.languages.contains(&entry.name);
     let texts: Vec<String> =

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::install::catalog::CatalogEntry;
+use crate::install::catalog::DownloadEntry;
 
 /// One installed library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub struct ExtensionEntry {
     pub bytes: u64,
 }
 
-impl CatalogEntry for ExtensionEntry {
+impl DownloadEntry for ExtensionEntry {
     const FILE_NAME: &'static str = "extensions.json";
     const FIELD: &'static str = "extensions";
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::catalog::ExtensionEntry;
 use super::library_suffix;
-use crate::install::catalog::Catalog;
+use crate::install::catalog::DownloadCatalog;
 use crate::install::download_folder::{DownloadOptions, OnProgress, Validators, io_fault, replace_file};
 use crate::install::optional::OptionalAsset;
 use crate::install::sources::Source;
@@ -71,7 +71,12 @@ pub async fn install_extensions(
     }
     let last = sources.last().map_or(BUILT_IN, |source| &source.name);
     let file = options.folder.join(relative_path(last, platform));
-    Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&options.folder).entries })
+    Ok(InstalledExtensions {
+        downloaded,
+        skipped,
+        file,
+        entries: DownloadCatalog::read(&options.folder).entries,
+    })
 }
 
 /// Returns the path of a library below the folder. SQLite derives the entry point of the built-in library from the file name `vec0`.
@@ -167,7 +172,7 @@ async fn keep(options: &DownloadOptions<'_>, platform: &str, library: FetchedLib
         let bytes = fs::read(&library.file).map_err(io_fault)?;
         let file = relative_path(&library.name, &platform);
         replace_file(&folder.join(&file), &bytes)?;
-        let mut catalog = Catalog::read(&folder);
+        let mut catalog = DownloadCatalog::read(&folder);
         catalog.insert(ExtensionEntry {
             name: library.name,
             platform,

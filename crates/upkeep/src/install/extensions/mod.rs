@@ -13,7 +13,7 @@ pub use probe::{ExtensionProbe, ProbeReport, ProbeStep, probe_extension};
 
 use std::path::Path;
 
-use super::catalog::Catalog;
+use super::catalog::DownloadCatalog;
 use contract::{ErrorCode, Fault};
 
 /// Returns the platform's name in the manifest, for example `linux-x86_64`. The defaults are those of this machine.
@@ -44,7 +44,7 @@ pub fn platform_name(system: Option<&str>, arch: Option<&str>) -> Result<String,
 /// Returns the catalog's entry of the built-in library for `platform`.
 #[must_use]
 pub fn built_in_entry(folder: &Path, platform: &str) -> Option<ExtensionEntry> {
-    Catalog::read(folder).find(BUILT_IN, platform).cloned()
+    DownloadCatalog::read(folder).find(BUILT_IN, platform).cloned()
 }
 
 /// Checks whether the built-in library for this machine is installed in `folder` with the recorded sha256. Reads the file, which has less
@@ -52,7 +52,7 @@ pub fn built_in_entry(folder: &Path, platform: &str) -> Option<ExtensionEntry> {
 #[must_use]
 pub fn is_installed(folder: &Path) -> bool {
     let Ok(platform) = platform_name(None, None) else { return false };
-    Catalog::<ExtensionEntry>::read(folder).find_intact(folder, BUILT_IN, &platform).is_some()
+    DownloadCatalog::<ExtensionEntry>::read(folder).find_intact(folder, BUILT_IN, &platform).is_some()
 }
 
 /// Returns the file name extension of a platform's shared libraries.

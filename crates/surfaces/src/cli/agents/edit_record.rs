@@ -49,7 +49,7 @@ pub(super) enum Purpose {
 
 /// The record, and the lock that keeps other processes from changing it.
 #[derive(Debug)]
-pub(super) struct Receipt {
+pub(super) struct EditRecord {
     folder: PathBuf,
     pub(super) entries: Vec<Entry>,
     /// Held as long as this value lives; `None` for a reader.
@@ -62,7 +62,7 @@ struct Stored {
     written: Vec<Entry>,
 }
 
-impl Receipt {
+impl EditRecord {
     /// Reads the record in order to change it.
     ///
     /// # Errors

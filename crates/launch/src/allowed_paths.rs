@@ -1,4 +1,4 @@
-//! The fence: the folders of a site that a run may change. Paths are compared segment by segment, so `content/docs` does not admit
+//! The folders of a site that a run may change. Paths are compared segment by segment, so `content/docs` does not admit
 //! `content/docs-x`.
 
 use std::fmt;
@@ -111,12 +111,12 @@ pub fn is_portable(name: &str) -> bool {
 
 /// Folders and files that may be changed; by default none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fence {
+pub struct AllowedPaths {
     allowed: Vec<String>,
 }
 
-impl Fence {
-    /// Creates a fence that admits these paths and everything below them.
+impl AllowedPaths {
+    /// Admits these paths and everything below them.
     ///
     /// # Errors
     /// The first text that is not a path, and its problem.
@@ -160,7 +160,7 @@ impl Fence {
         }
     }
 
-    /// The fault of a change that the fence forbids, for this reason.
+    /// The fault of a change that is not allowed, for this reason.
     #[must_use]
     pub fn violation(&self, path: &str, reason: &str) -> Fault {
         let message = format!("`{}` must not be changed: {reason}.", echo(path));
@@ -175,16 +175,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn fence(allowed: &[&str]) -> Fence {
+    fn allowed_paths(allowed: &[&str]) -> AllowedPaths {
         let allowed: Vec<String> = allowed.iter().map(|path| (*path).to_owned()).collect();
-        Fence::new(&allowed).unwrap()
+        AllowedPaths::new(&allowed).unwrap()
     }
 
     #[test]
     fn a_folder_does_not_admit_its_neighbour() {
-        let fence = fence(&["content/docs", "static/a.png"]);
+        let allowed_paths = allowed_paths(&["content/docs", "static/a.png"]);
         for admitted in ["content/docs", "content/docs/a.md", "content/docs/x/y.md", "static/a.png"] {
-            assert!(fence.admits(admitted), "{admitted}");
+            assert!(allowed_paths.admits(admitted), "{admitted}");
         }
         for refused in [
             "content/docs-x/a.md", "content/docsx", "content", "content/kb/a.md", "static/a.png.exe",
@@ -193,23 +193,26 @@ mod tests {
             "content/docs/.git./config", "content/docs/GIT~1/config", "content/docs/aux/a.md",
             "content/docs/a.md ", "",
         ] {
-            assert!(!fence.admits(refused), "{refused:?}");
+            assert!(!allowed_paths.admits(refused), "{refused:?}");
         }
     }
 
     #[test]
     fn the_first_path_outside_is_named() {
-        let fence = fence(&["content/docs"]);
-        assert!(fence.require(["content/docs/a.md"]).is_ok());
-        let fault = fence.require(["content/docs/a.md", "layouts/a.html"]).unwrap_err();
+        let allowed_paths = allowed_paths(&["content/docs"]);
+        assert!(allowed_paths.require(["content/docs/a.md"]).is_ok());
+        let fault = allowed_paths.require(["content/docs/a.md", "layouts/a.html"]).unwrap_err();
         assert_eq!(fault.code, ErrorCode::AllowedPathsViolation);
         assert_eq!(fault.details.unwrap()["path"], "layouts/a.html");
-        assert!(Fence::new(&[]).unwrap().first_outside(["a"]).is_some(), "an empty fence admits nothing");
+        assert!(
+            AllowedPaths::new(&[]).unwrap().first_outside(["a"]).is_some(),
+            "an empty list admits nothing"
+        );
     }
 
     #[test]
     fn a_fence_of_no_paths_is_refused() {
-        let refused = Fence::new(&["content".to_owned(), "a/../b".to_owned()]);
+        let refused = AllowedPaths::new(&["content".to_owned(), "a/../b".to_owned()]);
         assert_eq!(refused, Err(("a/../b".to_owned(), PathProblem::Relative)));
         assert_eq!(segments(&"x".repeat(256)), Err(PathProblem::TooLong));
         assert_eq!(segments("a/.GIT"), Err(PathProblem::GitDirectory));
@@ -246,8 +249,8 @@ mod tests {
         /// An admitted path is below an allowed path, also as the file system resolves it.
         #[test]
         fn what_is_admitted_stays_below(path in "[a-c./\\\\]{0,12}", allowed in "[a-c]{1,2}(/[a-c]{1,2}){0,2}") {
-            let fence = fence(&[&allowed]);
-            if fence.admits(&path) {
+            let allowed_paths = allowed_paths(&[&allowed]);
+            if allowed_paths.admits(&path) {
                 let normal: std::path::PathBuf = std::path::Path::new(&path).components().collect();
                 prop_assert!(normal.starts_with(&allowed) && !path.contains(".."), "{path}");
             }
