@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use contract::Fault;
 use history::checkout;
 
-/// Name of the file next to a copy that records the commit and root it was made from.
+/// File beside each copy with the copy's commit and root. A copy with the wanted ones is reused.
 const STAMP_FILE: &str = "commit";
 
 /// A repository at a commit.

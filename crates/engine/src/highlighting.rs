@@ -27,7 +27,8 @@ const ANSWER_BYTES: usize = 64 << 10;
 const ANSWER_PER_BYTE: usize = 16;
 /// Time until the process is killed. Colours are not worth a longer wait.
 const TIMEOUT: Duration = Duration::from_millis(1500);
-/// Processes at a time. They are kept for later requests.
+/// Requests at a time, and idle processes that are kept. The work of a caller that gives up continues without a slot, so for a
+/// moment there may be more processes.
 const PROCESSES_MAX: usize = 2;
 /// The longest time that a request waits for one of them.
 const WAIT: Duration = Duration::from_millis(500);
@@ -55,7 +56,8 @@ impl Highlighter {
         Self { parsing, idle: Mutex::default(), slots: Semaphore::new(PROCESSES_MAX) }
     }
 
-    /// Returns the coloured parts of each text; none for a text that fails or takes too long.
+    /// Returns the highlighted spans of each text. A text in an unknown language has none. No text has any if no process is free in
+    /// time, or if the request is too long, crashes its process or takes too long.
     pub async fn highlight(self: &Arc<Self>, texts: Vec<CodeText>) -> Vec<Vec<HighlightedSpan>> {
         let without = vec![Vec::new(); texts.len()];
         let Ok(Ok(_slot)) = tokio::time::timeout(WAIT, self.slots.acquire()).await else { return without };

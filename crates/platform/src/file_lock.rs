@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::Deref;
 
-/// An open file and the exclusive lock on it, which is released when the value is dropped.
+/// An open file and the exclusive lock on it, which is released when the value is dropped, even if copies of the open file remain.
 ///
 /// Closing the file would not be enough: a child process that another thread is just starting shares the open file until it runs its
 /// program, and with it the lock.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Attribute;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -30,14 +31,15 @@ impl Collector {
     async fn start() -> Self {
         let spans = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&spans);
-        let take = move |body: Bytes| async move {
+        let take = move |headers: HeaderMap, body: Bytes| async move {
+            assert_eq!(headers[AUTHORIZATION], "Basic dXNlcjpzZWNyZXQ=", "from the URL");
             let request = ExportTraceServiceRequest::decode(body).unwrap();
             let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
             sink.lock().unwrap().extend(scopes.flat_map(|scope| scope.spans));
             ([(CONTENT_TYPE, "application/x-protobuf")], Vec::new())
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+        let url = format!("http://user:secret@{}/v1/traces", listener.local_addr().unwrap());
         let routes = axum::Router::new().route("/v1/traces", axum::routing::post(take));
         tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
         Self { url, spans }
@@ -165,7 +167,7 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     let log = process.end();
 
     let spans = Spans(collector.spans.lock().unwrap().clone());
-    let call = spans.find("call", "call", "the-slow");
+    let call = spans.find("call", "request", "the-slow");
     assert_eq!(text(call, "tool").as_deref(), Some("build_index"));
     let of_call: Vec<&Span> = spans.0.iter().filter(|span| span.trace_id == call.trace_id).collect();
     let slow = of_call.iter().find(|span| span.name == "statement").expect("the statement that waited");
@@ -174,9 +176,10 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     assert!(text(slow, "ms").unwrap().parse::<u64>().unwrap() >= 100);
     let job = of_call.iter().find(|span| span.name == "job").unwrap();
     assert_eq!(text(job, "project").as_deref(), Some(project.as_str()));
+    assert!(spans.0.iter().all(|span| span.events.is_empty()), "log lines stay on this machine");
 
-    let queueing = spans.find("call", "call", "the-queued");
-    assert_eq!(text(queueing, "job").as_deref(), Some(queued.as_str()), "the ids join them");
+    let queueing = spans.find("call", "request", "the-queued");
+    assert_eq!(text(queueing, "queued").as_deref(), Some(queued.as_str()), "the ids join them");
     assert_eq!(spans.path(spans.find("job", "job", &queued)), ["job"]);
 
     let line = log.lines().find(|line| line.contains("a slow statement ended")).expect("the same in the log");
@@ -184,14 +187,21 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     let names: Vec<&str> =
         line["spans"].as_array().unwrap().iter().map(|span| span["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["call", "job", "statement"], "{line:#}");
-    assert_eq!(line["spans"][0]["call"], "the-slow");
+    assert_eq!(line["spans"][0]["request"], "the-slow");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_cannot_be_reached_delays_nothing() {
+async fn a_collector_that_cannot_be_used_is_reported_once_and_without_its_password() {
     let process = Server::start(&["log.traces_url=\"http://127.0.0.1:9/v1/traces\""]);
-    assert!(http().get(format!("{}/health", process.url)).send().await.unwrap().status().is_success());
-    process.end();
-    let process = Server::start(&["log.traces_url=\"nowhere\""]);
-    assert!(process.end().contains("spans are not sent to log.traces_url"));
+    let call = || http().post(format!("{}/tools/config_status", process.url)).json(&json!({})).send();
+    for _ in 0..2 {
+        assert!(call().await.unwrap().status().is_success());
+    }
+    let log = process.end();
+    assert_eq!(log.matches("the collector of log.traces_url takes no spans").count(), 1, "{log}");
+    for url in ["nowhere", "http://user:a^b@127.0.0.1:9/v1/traces", "http://user:a b@127.0.0.1:9/v1/traces"] {
+        let log = Server::start(&[&format!("log.traces_url={url:?}")]).end();
+        assert!(!log.contains("a^b") && !log.contains("a b@"), "{log}");
+        assert_eq!(log.contains("spans are not sent to log.traces_url"), url == "nowhere", "{log}");
+    }
 }

@@ -122,7 +122,7 @@ impl<'a> Repository<'a> {
         self.session.object_id(&url, &reference.object.sha).map(Some)
     }
 
-    /// Checks whether a commit is the one to be published.
+    /// Checks whether a commit exists and has the tree and the parent of the publication. Its author and message are not compared.
     async fn has_own(&self, commit: &str, run: &Publication<'_>) -> Result<bool, CallError> {
         let url = self.url(&["git", "commits", commit], &[]);
         let found: Option<Commit> = self.session.get(&url).await?;
@@ -176,7 +176,7 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// Creates the branch, unless an earlier attempt did.
+    /// Creates the branch and returns its commit: `commit`, or that of an earlier attempt, which has the same tree and parent.
     async fn create_branch(&self, run: &Publication<'_>, commit: &str) -> Result<String, CallError> {
         if let Some(existing) = self.branch(run.branch).await? {
             self.require_own(&existing, run).await?;

@@ -149,7 +149,7 @@ async fn write_page(
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
     let (parser, must_stop) = (Arc::clone(parser), run.stop_check());
-    let preparing = tokio::task::spawn_blocking(move || {
+    let preparing = platform::task::spawn_blocking(move || {
         let dictionary = dictionary.as_deref();
         let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
         let row = |(document, tried_ms)| {

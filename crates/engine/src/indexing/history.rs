@@ -167,7 +167,7 @@ pub(super) async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository
         FileTree::Directory => FoundRepository::find(&root, &|path| allowed.contains(path)),
         FileTree::Commit { git_dir, head, folder } => FoundRepository::in_mirror(&git_dir, head, &folder),
     };
-    let finding = tokio::task::spawn_blocking(find);
+    let finding = platform::task::spawn_blocking(find);
     finding.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "the search for the git history failed");
         Err(NoHistory::Refused("the search for it failed".to_owned()))
@@ -188,7 +188,7 @@ async fn read_file_histories(
         return Ok(None);
     }
     let (mut limits, must_stop) = (limits(&run.config.indexing), run.stop_check());
-    let working = tokio::task::spawn_blocking(move || {
+    let working = platform::task::spawn_blocking(move || {
         let end = Instant::now() + limits.time;
         let until = RequestDeadline { deadline: end + GRACE, cancelled: &must_stop };
         let mut historian = historians.take(&until)?;
@@ -315,7 +315,7 @@ async fn attribute_files(
 ) -> Result<Vec<FileLines>, Fault> {
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let root = run.open_root()?;
-    let working = tokio::task::spawn_blocking(move || {
+    let working = platform::task::spawn_blocking(move || {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = cores.min(files.len());
         let queue = Mutex::new(files.into_iter());

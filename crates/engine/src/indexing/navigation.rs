@@ -295,6 +295,6 @@ fn check_cancelled(run: &RunContext<'_>) -> Result<(), Fault> {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    let working = tokio::task::spawn_blocking(work);
+    let working = platform::task::spawn_blocking(work);
     working.await.map_err(|error| Fault::internal("Resolving names failed unexpectedly.", error))
 }

@@ -231,7 +231,7 @@ async fn take(
     let (sender, mut batches) = mpsc::channel::<(String, Vec<ScipDocumentWrite>)>(2);
     let (stage, must_stop) = (stage.clone(), run.stop_check());
     let (name, in_folder) = (source.name.clone(), source.in_folder);
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = platform::task::spawn_blocking(move || {
         stage.read(&source, before.as_deref(), &must_stop, &|tool, batch| {
             sender.blocking_send((tool.to_owned(), batch)).map_err(|_| Refusal::Stopped)
         })
@@ -494,6 +494,6 @@ impl Index<'_> {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    let working = tokio::task::spawn_blocking(work);
+    let working = platform::task::spawn_blocking(work);
     working.await.map_err(|error| Fault::internal("Looking for SCIP files failed unexpectedly.", error))
 }

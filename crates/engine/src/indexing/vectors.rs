@@ -179,7 +179,7 @@ async fn embed_batch(
 ) -> Result<Vec<Vec<f32>>, Fault> {
     let texts: Vec<String> = batch.iter().map(passage).collect();
     let (embedder, must_stop) = (Arc::clone(embedder), run.stop_check());
-    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &must_stop));
+    let embedding = platform::task::spawn_blocking(move || embedder.embed_passages(&texts, &must_stop));
     let vectors =
         embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {

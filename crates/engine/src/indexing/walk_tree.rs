@@ -24,6 +24,6 @@ async fn walk_blocking(run: &RunContext<'_>, tree: FileTree) -> Result<WalkResul
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let allowed = AllowedRoots::for_project(&settings, run.project.id());
     let walk = move || walk::walk(&root, &tree, &allowed, &(&settings).into(), &must_stop);
-    let walking = tokio::task::spawn_blocking(walk);
+    let walking = platform::task::spawn_blocking(walk);
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }

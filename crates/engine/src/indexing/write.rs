@@ -64,7 +64,7 @@ pub(super) async fn write_files(
     let (sender, mut receiver) = mpsc::channel(PREPARED_FILES_MAX);
     let (root, settings, cancel) = (run.open_root()?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let preparing = tokio::task::spawn_blocking(move || {
+    let preparing = platform::task::spawn_blocking(move || {
         prepare::prepare_all(&root, to_read, &settings, &options, threads, &sender, &cancel);
     });
     let mut written = WriteCounts::default();

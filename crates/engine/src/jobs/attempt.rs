@@ -148,10 +148,12 @@ where
     }
 }
 
-/// Returns the span of a job. A call that waits for the job is its parent; a call that only queued it has the id in its own span.
+/// Returns the span of a job: within that of the call that runs it, otherwise by itself. The span that queued it has its id as `queued`.
 fn span_of(claimed: &ClaimedJob) -> Span {
     let job = &claimed.job;
-    tracing::info_span!("job", job = job.id, kind = job.kind, project = job.project_id)
+    let queued = tracing::field::Empty;
+    // Of level error, so that warnings name their job whatever `log.filter` selects.
+    tracing::error_span!("job", job = job.id, kind = job.kind, project = job.project_id, queued)
 }
 
 fn running_job(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {

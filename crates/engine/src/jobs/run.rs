@@ -344,9 +344,14 @@ pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault>
     store::jobs::requeue_expired(&mut tx).await?;
     let enqueued = store::jobs::enqueue_or_attach(&mut tx, request).await?;
     tx.commit().await?;
-    // A process that takes up the job later joins its own span to this call by the id.
-    tracing::Span::current().record("job", &enqueued.job.id);
-    tracing::debug!(job = enqueued.job.id, kind = request.kind, "a job was queued");
+    // A process that takes up the job later joins its own span to this one by the id.
+    tracing::Span::current().record("queued", &enqueued.job.id);
+    tracing::debug!(
+        queued = enqueued.job.id,
+        kind = request.kind,
+        attached = enqueued.attached,
+        "a job was requested"
+    );
     Ok(enqueued)
 }
 

@@ -121,7 +121,7 @@ pub(super) async fn read_lines(tx: &mut ProjectTx, fields: &mut [DefinitionAt]) 
 /// Returns the wanted fields of files and, if those of a name are wanted, the number of its uses.
 async fn read(tx: &mut ProjectTx, files: &[i64], wanted: Wanted) -> Result<(Vec<Declaration>, usize), Fault> {
     let rows = symbols::halves(tx, files).await?;
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = platform::task::spawn_blocking(move || {
         let (mut declarations, mut uses) = (Vec::new(), 0);
         for row in &rows {
             let interface = read_interface(&row.interface);

@@ -289,7 +289,7 @@ impl TypeGraph {
         for page in files.chunks(PAGE_FILES) {
             let of_page = page.iter().filter_map(|file| Some((*file, wanted.remove(file)?))).collect();
             let interfaces = symbols::interfaces_of(navigator.tx, page).await?;
-            let reading = tokio::task::spawn_blocking(move || embedded_types(of_page, interfaces));
+            let reading = platform::task::spawn_blocking(move || embedded_types(of_page, interfaces));
             let found = reading
                 .await
                 .map_err(|error| Fault::internal("Reading symbols failed unexpectedly.", error))?;

@@ -380,7 +380,7 @@ fn usable_model<'a>(
 /// the model reads only a few hundred tokens and the rest of an issue is often a stack trace or a listing.
 pub(super) fn begin_embedding(model: &Arc<dyn Embedder>, text: &str) -> Embedding {
     let (model, text) = (Arc::clone(model), subject(text).unwrap_or(text).to_owned());
-    tokio::task::spawn_blocking(move || model.embed_query(&text))
+    platform::task::spawn_blocking(move || model.embed_query(&text))
 }
 
 fn vectors_used(path: VectorPath, found: bool) -> VectorsUsed {

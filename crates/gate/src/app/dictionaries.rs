@@ -47,7 +47,8 @@ impl Dictionaries {
         let mut loaded = self.loaded.lock().await;
         if loaded.0 != version {
             let (folder, settings) = (self.folder.clone(), self.settings.clone());
-            let dictionary = tokio::task::spawn_blocking(move || load_dictionary(&folder, &settings)).await;
+            let dictionary =
+                platform::task::spawn_blocking(move || load_dictionary(&folder, &settings)).await;
             // A panic is printed by Rust's default hook; the program also works without a dictionary.
             *loaded = (version, dictionary.ok().flatten().map(Arc::new));
         }

@@ -195,15 +195,14 @@ fn malformed_project(arguments: &Value) -> Option<Fault> {
     ProjectId::parse(id).err().map(Fault::from)
 }
 
-/// Returns the span of a call. `call` is the caller's request id, or an id of its own; `job` is set if the call queues a job.
+/// Returns the span of a call. `call` is an id of its own, because clients number their requests alike; `queued` is the id of a job that
+/// the call leaves to a worker.
 fn span_of(spec: &ToolSpec, call: &Call) -> Span {
-    let id = call
-        .caller
-        .request_id
-        .clone()
-        .unwrap_or_else(|| format!("{:016x}", getrandom::u64().unwrap_or_default()));
-    let surface = call.caller.surface.as_str();
-    tracing::info_span!("call", call = id, tool = spec.name, surface, job = tracing::field::Empty)
+    let id = format!("{:016x}", getrandom::u64().unwrap_or_default());
+    let (surface, request) = (call.caller.surface.as_str(), call.caller.request_id.as_deref());
+    let queued = tracing::field::Empty;
+    // Of level error, so that warnings name their call whatever `log.filter` selects.
+    tracing::error_span!("call", call = id, tool = spec.name, surface, request, queued)
 }
 
 /// The text of a query, if the audit log keeps it.
@@ -444,7 +443,14 @@ fn log_result(spec: &ToolSpec, ms: u128, fault: Option<&Fault>) {
         None => tracing::debug!(tool = spec.name, ms, "{} answered", spec.name),
         Some(fault) => {
             let cause = fault.source.as_deref().map(ToString::to_string);
-            if fault.code == ErrorCode::Internal {
+            let code = fault.code;
+            // The message of a wrong argument quotes it, and logs contain no queries.
+            if matches!(
+                code,
+                ErrorCode::InvalidRequest | ErrorCode::InvalidInput | ErrorCode::ValidationError
+            ) {
+                tracing::info!(tool = spec.name, ms, %code, cause, "{} refused its arguments", spec.name);
+            } else if code == ErrorCode::Internal {
                 tracing::error!(tool = spec.name, ms, code = %fault.code, cause, "{} failed: {}", spec.name, fault.message);
             } else {
                 tracing::info!(tool = spec.name, ms, code = %fault.code, cause, "{} failed: {}", spec.name, fault.message);

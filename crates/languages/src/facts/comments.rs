@@ -24,7 +24,7 @@ pub struct Comment {
 
 /// Markers of documentation comments in the supported languages.
 const DOC_MARKS: &[&str] = &["///", "//!", "/**", "/*!", "##", "--|", "-- |", "---", "=begin"];
-/// Beginnings of comments for tools and of licences, which are not about the code.
+/// Prefixes of comments that are directives to tools or licence identifiers, rather than prose about the code.
 const NOT_PROSE: &[&str] = &[
     "eslint-", "prettier-", "noqa", "type: ignore", "pylint:", "nolint", "@ts-", "rubocop:", "clang-format",
     "istanbul ignore", "pragma:", "phpcs:", "go:", "+build", "!/", "-*-", "vim:", "SPDX-", "shellcheck ",
@@ -54,7 +54,7 @@ pub(super) fn comments(
         }
         let doc = item.role == Role::Doc || DOC_MARKS.iter().any(|mark| raw.starts_with(mark));
         match found.last_mut() {
-            // Line comments on consecutive lines are one text, unless code precedes them on the line.
+            // A line comment on the line after another one continues its text; one that follows code on its own line begins a new text.
             Some((_, end, was_doc, all, before))
                 if !mark.is_empty()
                     && *before == mark
@@ -81,7 +81,7 @@ pub(super) fn comments(
     Ok(comments.collect())
 }
 
-/// Checks whether a comment is meant for readers of the code; given as written and without markers.
+/// Checks whether a comment is meant for readers of the code. `raw` is the comment as written, `body_text` its text without markers.
 pub(super) fn is_about_code(raw: &str, body_text: &str) -> bool {
     !raw.starts_with("#!")
         && !cells::is_mark(raw)

@@ -60,7 +60,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
 
 fn headings(page: &Page, severity: Severity, found: &mut Found) {
     let mut level = 0;
-    // The headings above, by level, with the texts of those directly below each.
+    // By level, the texts of the headings of the current section; a heading ends the sections of all deeper levels.
     let mut siblings: BTreeMap<u8, Vec<&str>> = BTreeMap::new();
     let mut titles = 0;
     for heading in &page.headings {

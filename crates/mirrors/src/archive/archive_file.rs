@@ -14,16 +14,17 @@ use history::MIRROR_FILE;
 pub(super) struct ArchiveFile {
     /// The path of the archive.
     pub(super) path: String,
-    /// Its identity when it was read last, if that is reliable.
+    /// Size, times and inode of the archive when it was last read; `None` if it had just been written, and may change again
+    /// unnoticed.
     pub(super) identity: Option<String>,
-    /// The hash of its content.
+    /// Hash of its content, after the version of the reader, so that a new version imports the archive again.
     pub(super) hash: String,
     /// A note about omitted files.
     pub(super) note: Option<String>,
 }
 
 impl ArchiveFile {
-    /// Reads the file of a mirror; `None` if it is missing, or the mirror is damaged.
+    /// Reads the file of a mirror; `None` if the file is missing or malformed.
     pub(super) fn read(git_dir: &Path) -> Option<Self> {
         let text = fs::read_to_string(git_dir.join(MIRROR_FILE)).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;

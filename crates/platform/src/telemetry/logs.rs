@@ -1,9 +1,8 @@
 //! Logging, to stderr only, because stdout carries the MCP messages; and the spans for a collector.
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 use super::traces;
 use contract::config::{Log, LogFormat};
@@ -23,25 +22,26 @@ pub fn start_logging(settings: &Log) {
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
-    // Calls, jobs and slow statements are spans of level info; what is logged about them need not be.
-    let spans = tracer.map(|tracer| {
-        tracing_opentelemetry::layer()
-            .with_tracer(tracer)
-            .with_filter(Targets::new().with_target("pairofcleats", LevelFilter::INFO))
-    });
-    let registry = tracing_subscriber::registry().with(spans);
-    let started = match settings.format {
+    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
+    if let Some(tracer) = tracer {
+        // Only our own spans: a log line may name what must not leave the machine.
+        let only_spans =
+            filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("pairofcleats"));
+        let layer = tracing_opentelemetry::layer().with_tracer(tracer);
+        layers.push(layer.with_filter(only_spans.and(LevelFilter::INFO)).boxed());
+    }
+    match settings.format {
         LogFormat::Text => {
             // Like all output, obeys NO_COLOR, CLICOLOR_FORCE and TERM.
             let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
             let layer = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colour);
-            registry.with(layer.fmt_fields(one_line_fields()).with_filter(filter)).try_init()
+            layers.push(layer.fmt_fields(one_line_fields()).with_filter(filter).boxed());
         }
         LogFormat::Json => {
-            registry.with(fmt::layer().json().with_writer(std::io::stderr).with_filter(filter)).try_init()
+            layers.push(fmt::layer().json().with_writer(std::io::stderr).with_filter(filter).boxed());
         }
-    };
-    if started.is_err() {
+    }
+    if tracing_subscriber::registry().with(layers).try_init().is_err() {
         return;
     }
     if let Some(error) = parse_error {

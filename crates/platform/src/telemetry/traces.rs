@@ -1,6 +1,7 @@
 //! Spans sent to an OpenTelemetry collector, if the operator configured one.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use opentelemetry::trace::TracerProvider as _;
@@ -13,6 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::outbound::{HttpClient, HttpError, http_url};
 use contract::TOOLING_VERSION;
 
+/// The name under which the collector files the spans.
+const SERVICE: &str = "pairofcleats";
 /// Time limit of a request to the collector.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for the last spans, at the end of the process.
@@ -27,29 +30,37 @@ struct Exporter {
     _runtime: Runtime,
 }
 
-/// Starts to send spans to the collector at `url`, which takes OTLP over HTTP. Returns what makes them.
+/// Starts to send spans to the collector at `url`, which takes OTLP over HTTP, unless an earlier call did. Returns what makes them.
 ///
 /// # Errors
-/// One sentence if the URL, TLS or the thread that sends cannot be used.
+/// One sentence, without the URL, if the URL, TLS or the thread that sends cannot be used.
 pub(super) fn start(url: &str) -> Result<Tracer, String> {
-    let failed = |error: &dyn std::error::Error| error.to_string();
-    http_url(url).map_err(|error| failed(&error))?;
+    if let Some(started) = EXPORTER.get() {
+        return Ok(started.provider.tracer(SERVICE));
+    }
+    // The URL may contain a password.
+    let failed = |error: &dyn std::error::Error| error.to_string().replace(url, "the URL");
+    let address = http_url(url).map_err(|error| failed(&error))?;
     let client = HttpClient::with_keep_alive(SEND_TIMEOUT).map_err(|error| failed(&error))?;
     let runtime =
         Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| failed(&error))?;
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Sender { client, runtime: runtime.handle().clone() })
-        .with_endpoint(url)
+        .with_http_client(Sender {
+            client,
+            runtime: runtime.handle().clone(),
+            is_failing: AtomicBool::new(false),
+        })
+        .with_endpoint(address.as_str())
         .with_timeout(SEND_TIMEOUT)
         .build()
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(&error).replace(address.as_str(), "the URL"))?;
     let resource = Resource::builder()
-        .with_service_name("pairofcleats")
+        .with_service_name(SERVICE)
         .with_attribute(opentelemetry::KeyValue::new("service.version", TOOLING_VERSION))
         .build();
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
-    let tracer = provider.tracer("pairofcleats");
+    let tracer = provider.tracer(SERVICE);
     let _ = EXPORTER.set(Exporter { provider, _runtime: runtime });
     Ok(tracer)
 }
@@ -68,6 +79,22 @@ pub fn send_remaining_spans() {
 struct Sender {
     client: HttpClient,
     runtime: tokio::runtime::Handle,
+    /// `true` if the last request failed. Only a change is logged.
+    is_failing: AtomicBool,
+}
+
+impl Sender {
+    fn log_change(&self, problem: Option<String>) {
+        match problem {
+            Some(problem) if !self.is_failing.swap(true, Ordering::Relaxed) => {
+                tracing::warn!(problem, "the collector of log.traces_url takes no spans");
+            }
+            None if self.is_failing.swap(false, Ordering::Relaxed) => {
+                tracing::info!("the collector of log.traces_url takes spans again");
+            }
+            _ => {}
+        }
+    }
 }
 
 #[async_trait::async_trait]
@@ -78,6 +105,11 @@ impl opentelemetry_http::HttpClient for Sender {
     ) -> Result<Response<Bytes>, opentelemetry_http::HttpError> {
         let client = self.client.clone();
         let sent = self.runtime.spawn(async move { client.send(request).await }).await?;
+        self.log_change(match &sent {
+            Ok(response) if response.status().is_success() => None,
+            Ok(response) => Some(HttpError::Status(response.status().as_u16()).to_string()),
+            Err(error) => Some(error.to_string()),
+        });
         sent.map_err(|error: HttpError| error.into())
     }
 }

@@ -14,7 +14,7 @@ pub type RestartCallback = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOp
 #[derive(Default)]
 pub(super) struct Restarter {
     pub(super) callback: OnceLock<RestartCallback>,
-    /// Only one attempt at a time; those that waited then find the server running.
+    /// Held during an attempt: callers that waited for it find the server running, and restart nothing.
     attempt: Mutex<()>,
 }
 

@@ -65,7 +65,7 @@ pub(super) async fn observe<T>(place: impl Display, response: impl Future<Output
         return response;
     }
     // Most of the thousands of statements of a call are fast; they cost no span.
-    let span = tracing::info_span!("statement", place = %place, ms = tracing::field::Empty);
+    let span = tracing::error_span!("statement", place = %place, ms = tracing::field::Empty);
     let slow = async {
         let response = response.await;
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

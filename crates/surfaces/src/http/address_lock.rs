@@ -9,10 +9,11 @@ use super::address::{bind_address, bind_fault};
 use super::tls::Tls;
 use contract::Fault;
 use gate::app::App;
+use platform::file_lock::FileLock;
 
 /// The lock of one address; dropping it removes the file.
 pub(super) struct AddressLock {
-    _file: File,
+    _file: FileLock,
     path: PathBuf,
 }
 
@@ -21,8 +22,7 @@ impl AddressLock {
     pub(super) fn new(app: &App, address: SocketAddr) -> Option<Self> {
         let path = lock_path(app, address);
         fs::create_dir_all(path.parent()?).ok()?;
-        let file = File::create(&path).ok()?;
-        file.try_lock().ok()?;
+        let file = FileLock::try_new(File::create(&path).ok()?).ok()??;
         Some(Self { _file: file, path })
     }
 }

@@ -82,7 +82,8 @@ pub async fn export_project(
             let (sender, pieces) = mpsc::channel(PIECES_BUFFERED);
             let name = entry_name(module.name, table);
             let disk_space = disk_space.clone();
-            let writing = tokio::task::spawn_blocking(move || write_table(zip, &name, pieces, &disk_space));
+            let writing =
+                platform::task::spawn_blocking(move || write_table(zip, &name, pieces, &disk_space));
             let sent = export.send(table, &columns, &sender).await;
             drop(sender);
             let written =

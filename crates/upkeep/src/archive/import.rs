@@ -99,7 +99,7 @@ pub async fn import_project(
         let (sender, mut pieces) = mpsc::channel(PIECES_BUFFERED);
         let (archive, entry, stop) = (Arc::clone(&archive), entry_name(&table.module, name), cancel.clone());
         let disk_space = store.disk_space().clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = platform::task::spawn_blocking(move || {
             let mut archive = archive.lock().unwrap_or_else(PoisonError::into_inner);
             send_entry(&mut archive, &entry, &sender, &stop, &disk_space);
         });

@@ -29,7 +29,7 @@ pub(super) struct InstalledOptional {
     pub(super) package: String,
     /// sha256 of the wheel, hexadecimal.
     pub(super) sha256: String,
-    /// `true` if it was installed before.
+    /// `true` if it was already installed.
     pub(super) cached: bool,
 }
 

@@ -140,7 +140,7 @@ pub(in crate::search) async fn execute_exact(
 /// Compiles the pattern on a blocking thread, because a large one takes a while.
 async fn compile(query: &str, exact: &ExactQuery, exact_case: bool) -> Result<Arc<Pattern>, Fault> {
     let (query, exact) = (query.to_owned(), exact.clone());
-    let compiling = tokio::task::spawn_blocking(move || match exact {
+    let compiling = platform::task::spawn_blocking(move || match exact {
         ExactQuery::Regex => Pattern::regex(&query, exact_case),
         ExactQuery::Text => Pattern::text(&query, exact_case),
     });

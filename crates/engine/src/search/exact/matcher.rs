@@ -151,7 +151,7 @@ impl<'a> Matcher<'a> {
     /// Matches texts on a blocking thread. Returns the chunks with matches, and whether the time sufficed for all texts.
     async fn matched(&self, texts: Vec<ChunkText>) -> Result<(Vec<MatchedChunk>, bool), Fault> {
         let (pattern, scan) = (Arc::clone(&self.pattern), Arc::clone(&self.scan.0));
-        let mut matching = tokio::task::spawn_blocking(move || {
+        let mut matching = platform::task::spawn_blocking(move || {
             let mut matched = Vec::new();
             for text in texts {
                 let start_line = u32::try_from(text.start_line).unwrap_or(1);

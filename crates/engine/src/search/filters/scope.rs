@@ -302,13 +302,14 @@ impl Selections {
 
     /// Returns the lexical tables to search, each with its chunks.
     pub(in crate::search) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &ChunkSelection)> {
-        // Comments first: a chunk in both gets the score of its comments.
+        // Comments first: where a missing score is computed, the first source that contains the chunk counts. A chunk that was retrieved
+        // from both has the higher of its scores (see `fuse::sum`).
         let comments = self.comments.iter().map(|selection| (LexicalSource::Comments, selection));
         comments.chain(self.chunks.iter().map(|selection| (LexicalSource::Chunks, selection)))
     }
 }
 
-/// Returns a mode that needs no condition where the repositories imply it: repositories of records contain nothing else.
+/// Returns the mode without a condition that the repositories make superfluous: `all` instead of `records` if there are only records.
 fn implied_mode(mode: Mode, repositories: &[RepositoryRow]) -> Mode {
     let only_records = repositories.iter().all(RepositoryRow::is_records);
     if mode == Mode::Records && only_records { Mode::All } else { mode }
@@ -331,7 +332,8 @@ fn is_of_mode(repository: &RepositoryRow, mode: Mode) -> bool {
     matches!(mode, Mode::Records | Mode::All) || !repository.is_records()
 }
 
-/// Returns the number of chunks in the searched repositories, as last published; 0 until the first run ends.
+/// Returns an upper bound of the number of chunks in the searched repositories, as last published: that of the repository if there is only
+/// one, otherwise that of the project; 0 until the first run ends.
 fn published_chunks(state: &IndexState, repositories: &[RepositoryRow], mode: Mode) -> u64 {
     match searched(repositories, mode).as_slice() {
         [one] if one.chunks > 0 => count(one.chunks),

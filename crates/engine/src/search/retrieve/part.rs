@@ -64,7 +64,7 @@ pub(in crate::search) struct RankedPart {
     pub(in crate::search) facts: Vec<CandidateFacts>,
     /// `true` if more chunks may match than were ranked.
     pub(in crate::search) total_is_least: bool,
-    /// `true` if the dense retriever found any candidate.
+    /// `true` if the vector of any candidate was compared.
     pub(in crate::search) vectors_found: bool,
     pub(in crate::search) dense_weight: f32,
     pub(in crate::search) class: QueryClass,

@@ -79,7 +79,7 @@ fn scanner_claims(item: &Value, format: &ScannerFormat, record: &Record) -> Clai
     claims.add("package in file", &[package, rule, file]);
     claims.add("code", &[unnumbered.as_deref(), rule, file, message]);
     if package.is_none() {
-        // A result with another fingerprint in the same place is another result.
+        // Results in the same place with different fingerprints are different results.
         claims.add("place", &[file, rule, place.as_deref(), fingerprint.as_deref(), part.as_deref()]);
         claims.add("part", &[part.as_deref(), rule, file]);
     }

@@ -13,13 +13,13 @@ pub struct CallSlot(Arc<SharedSlot>);
 #[derive(Default)]
 struct SharedSlot {
     state: Mutex<SlotState>,
-    /// `true` if the call's work keeps the slot after the call is answered.
+    /// `true` if the call's work continues after the call is answered: without the slot, but counted as parked.
     outlives_call: AtomicBool,
 }
 
 #[derive(Default)]
 enum SlotState {
-    /// The call needs no slot, or has ended.
+    /// The call needs no slot, has ended, or is asking for a slot again ([`CallSlot::resume`]).
     #[default]
     None,
     Held(Slot),

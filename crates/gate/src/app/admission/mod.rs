@@ -22,11 +22,11 @@ pub use call_slot::CallSlot;
 pub enum Bulkhead {
     /// Searches and other reads.
     Search,
-    /// Index runs and administration.
+    /// Calls that write to a project: index runs, triage, instructions, portable files, bootstrap and cleaning.
     Index,
     /// Calls that advance launch runs.
     Launch,
-    /// None: the tool answers at once, even under load.
+    /// No queue: the call never waits for a slot, even under load.
     None,
 }
 
@@ -78,7 +78,7 @@ impl Drop for Slot {
     }
 }
 
-/// A waiting call. It leaves the queue when this is dropped, even if the future that waits is dropped.
+/// A waiting call. Dropping it takes the call out of the queue, even if the future that waits is dropped.
 struct WaitingCall {
     queue: Arc<Queue>,
     requester: Requester,

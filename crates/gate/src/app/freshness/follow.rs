@@ -132,7 +132,7 @@ async fn scan(
     cancel: &CancellationToken,
 ) -> Result<(RepositoryWatch, Result<TreeScan, Fault>), Fault> {
     let cancel = cancel.clone();
-    let scanning = tokio::task::spawn_blocking(move || {
+    let scanning = platform::task::spawn_blocking(move || {
         let scanned = watch.scan(&|| cancel.is_cancelled());
         (watch, scanned)
     });

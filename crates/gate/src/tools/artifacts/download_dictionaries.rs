@@ -81,7 +81,7 @@ async fn download_dictionaries(
     input: DownloadDictionariesInput,
 ) -> Result<DownloadDictionariesOutput, Fault> {
     call.require_operator()?;
-    // Before anything is installed, because its name may be malformed.
+    // Only a check: a malformed project id must fail the call before anything is installed, not after.
     call.for_reading().allowed_project(input.project_id.as_deref()).await?;
     let app = &call.app;
     let urls = UrlList::into_urls(input.url);

@@ -212,7 +212,7 @@ impl<'t> Walk<'_, 't> {
 
     fn assign_member(&mut self, left: Node<'t>, right: Node<'t>) -> Option<ExprId> {
         let (object, name) = (left.child_by_field_name("object")?, left.child_by_field_name("property")?);
-        let (whole, text) = (self.b.text(left), self.b.text(name));
+        let whole = self.b.text(left);
         if whole == "module.exports" {
             return self.exports_all(right);
         }
@@ -241,11 +241,11 @@ impl<'t> Walk<'_, 't> {
         }
         let value = self.value(right);
         self.value_as(left, UseKind::Write);
-        let _ = text;
         Some(value)
     }
 
-    /// `this.name = …` defines a field of the class around, unless it has one.
+    /// `this.name = …` in a class defines a method or, if the class has no member of this name yet, a field. Outside of a class, it
+    /// is only a write.
     fn assign_own(&mut self, left: Node<'t>, name: Node<'t>, right: Node<'t>, is_function: bool) -> ExprId {
         let class =
             self.b.open_scopes().rev().find(|(_, kind)| *kind == ScopeKind::Type).map(|(scope, _)| scope);
