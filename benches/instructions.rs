@@ -21,7 +21,7 @@ const BODY_BYTES: usize = 900;
 const CALLS: usize = 60;
 /// Calls before those that are measured.
 const WARM_UP: usize = 3;
-/// Most entries of one import.
+/// Maximum number of entries of one import.
 const PART: usize = 1000;
 const TRACKED: usize = 1000;
 const GATES: usize = 200;

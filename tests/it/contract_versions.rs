@@ -33,7 +33,7 @@ fn committed() -> Vec<(&'static str, Value)> {
     surface::documents().into_iter().map(|(name, _)| (name, read(name))).collect()
 }
 
-/// Keeps the facts of the committed version if the code has another one; to be called before its documents are overwritten.
+/// Keeps the facts of the committed version if the code has a different one; to be called before its documents are overwritten.
 pub(crate) fn keep_version_before() {
     let documents = committed();
     let version = documents[0].1["schemaVersion"].as_str().unwrap().to_owned();

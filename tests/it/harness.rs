@@ -121,7 +121,7 @@ pub(crate) fn run_json(home: &Path, arguments: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap_or(-1), answer)
 }
 
-/// An application over the shared home, with the stub embedder.
+/// An application with the shared home and the stub embedder.
 pub(crate) fn app() -> Arc<App> {
     app_with(|_| {})
 }
@@ -145,7 +145,7 @@ pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
     Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-/// An application over the shared home with another embedder.
+/// An application with the shared home and another embedder.
 pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()).with_embedder(embedder))
 }
@@ -179,7 +179,7 @@ pub(crate) fn home_with_few_projects() -> &'static Path {
     HOME.get_or_init(|| new_home("few-projects"))
 }
 
-/// An application over the shared home, not yet with an embedder.
+/// An application with the shared home and no embedder yet.
 pub(crate) fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     app_without_embedder_in(home(), change)
 }
@@ -191,7 +191,7 @@ pub(crate) fn app_without_embedder_in(home: &Path, change: impl FnOnce(&mut Conf
     bare_app(config, home)
 }
 
-/// An application over the shared home with the real model.
+/// An application with the shared home and the real model.
 pub(crate) fn app_with_model() -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()))
 }
@@ -203,7 +203,7 @@ pub(crate) fn app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> 
     Arc::new(bare_app(config, home))
 }
 
-/// An application over the shared home with the real model and changed settings.
+/// An application with the shared home, the real model and changed settings.
 pub(crate) fn app_with_model_and(change: impl FnOnce(&mut Config)) -> Arc<App> {
     app_in(home(), change)
 }

@@ -107,7 +107,7 @@ fn a_program_that_does_not_run_replaces_none_that_does() {
 }
 
 #[test]
-fn failures_are_said_plainly_and_leave_nothing() {
+fn failures_are_reported_plainly_and_leave_nothing() {
     let machine = Machine::new();
     let output = machine.command().env_remove("HOME").output().unwrap();
     assert!(text(&output).contains("install.sh: HOME is not set, so"), "{}", text(&output));

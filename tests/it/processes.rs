@@ -206,7 +206,7 @@ fn the_model_runtime_leaves_nothing_in_the_users_home() {
     assert!(leftovers.is_empty(), "{leftovers:?}");
 }
 
-/// A child process that is killed on drop, also when the test fails.
+/// A child process that is killed on drop, even when the test fails.
 struct KilledOnDrop(Child);
 
 impl Drop for KilledOnDrop {

@@ -31,7 +31,7 @@ pub(crate) struct ToolSubject<'a> {
 }
 
 impl ToolSubject<'_> {
-    /// Valid arguments of one tool, with which it deletes and downloads nothing.
+    /// Valid arguments of one tool that make it delete and download nothing.
     pub(crate) fn arguments(&self, tool: &str) -> Value {
         let Self { root, file, word, finding, .. } = self;
         let mut arguments = match tool {

@@ -21,7 +21,7 @@ pub(super) struct Checkout<'a> {
     pub(super) root: Option<&'a str>,
 }
 
-/// Copies the checkout below `copies` and returns the copy's folder; none if `corpus` does not contain it.
+/// Copies the checkout below `copies` and returns the copy's folder; `None` if `corpus` does not contain it.
 ///
 /// `corpus` may contain it in a folder `NAME` (its name in the benchmark), `owner/name`, `owner__name`, `owner+name` or `name`,
 /// also with the suffix `.git` or in a subfolder `repo`: as a work tree, a bare repository, or plain files of that commit.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 pub(super) struct Target {
     /// Its path, or the end of it.
     pub(super) path: String,
-    /// First and last line; none if the whole file counts.
+    /// First and last line; `None` if the whole file counts.
     pub(super) lines: Option<(u32, u32)>,
 }
 

@@ -48,7 +48,7 @@ impl Variant {
         Self { name: "shipped".to_owned(), ranking: Ranking::default(), vectors: Vectors::Auto }
     }
 
-    /// The default ranking with the vectors named `vectors`, `shipped` or others, after which it is named.
+    /// The default ranking with the vectors named `vectors`, `shipped` or others; it has their name.
     #[must_use]
     pub fn with_vectors(vectors: &str) -> Self {
         Self { name: vectors.to_owned(), ..Self::shipped() }

@@ -6,7 +6,7 @@ use crate::host::{CodeHost, Page, Received};
 use crate::links::{Next, below, page_number, with_page, with_suffix};
 use crate::repository::{Entry, GithubRepository};
 
-/// Most entries that a page has.
+/// Maximum number of entries that a page has.
 const PAGE_ENTRIES: usize = 100;
 
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::page_reader::PageReader;
 use crate::repository::{Listing, RemoteRepository};
 use crate::source::{Api, Origin, Source};
 
-/// Most owners that a message names.
+/// Maximum number of owners that a message names.
 const NAMED_OWNERS_MAX: usize = 10;
 
 /// Limits of one listing.
@@ -24,9 +24,9 @@ const NAMED_OWNERS_MAX: usize = 10;
 pub struct Limits {
     /// Largest page; those of GitHub have up to 1 MB.
     pub page_bytes_max: usize,
-    /// Most requests.
+    /// Maximum number of requests.
     pub pages_max: usize,
-    /// Most repositories that are read, before the filter.
+    /// Maximum number of repositories that are read, before the filter.
     pub repositories_max: usize,
     /// Longest time of one request.
     pub request_ms_max: u64,
@@ -66,7 +66,7 @@ impl Lister {
 
     /// Lists the repositories of a source that pass its filter.
     ///
-    /// `cache` holds the pages of earlier listings of this source, and afterwards those of this one, also if it fails or is dropped. Pages
+    /// `cache` holds the pages of earlier listings of this source, and afterwards those of this one, even if it fails or is dropped. Pages
     /// are read one after another: a repository that is created or removed meanwhile may be missed, so the caller should not remove a
     /// repository that is missing once.
     ///

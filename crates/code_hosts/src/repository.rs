@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::names::{is_full_name, is_topic};
 
-/// Most topics of a repository that are kept; GitHub allows 20.
+/// Maximum number of topics of a repository that are kept; GitHub allows 20.
 const TOPICS_MAX: usize = 100;
 
 /// A repository of a source.

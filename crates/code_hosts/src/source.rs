@@ -14,7 +14,7 @@ use crate::host::CodeHost;
 use crate::project::project_of;
 use crate::repository::RemoteRepository;
 
-/// Longest token in bytes. Those of the hosts have less than 300.
+/// Maximum length of a token in bytes. Those of the hosts have less than 300.
 const TOKEN_BYTES_MAX: usize = 4096;
 
 /// A source that can be listed, made by [`Source::new`].

@@ -17,7 +17,7 @@ const SCHEMES: [(&str, &str); 4] = [("https", "443"), ("http", "80"), ("ssh", "2
 /// Separates the path of a repository from that of a folder in it.
 const FOLDER_MARK: &str = "//";
 
-/// Longest address in bytes: it is stored in indexes.
+/// Maximum length of an address in bytes: it is stored in indexes.
 const ADDRESS_BYTES_MAX: usize = 2000;
 
 impl RepositoryAddress {

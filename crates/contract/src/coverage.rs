@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::{echo_within, escaped_line};
 
-/// Most repositories, files and places that are named.
+/// Maximum number of repositories, files and places that are named.
 pub const COVERAGE_NAMES_MAX: usize = 3;
-/// Most characters of a sought text that a sentence quotes.
+/// Maximum number of characters of a sought text that a sentence quotes.
 const SOUGHT_CHARS_MAX: usize = 80;
 /// Characters of a commit that a sentence shows.
 const COMMIT_CHARS: usize = 8;

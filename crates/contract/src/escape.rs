@@ -1,7 +1,7 @@
 //! Escapes characters of untrusted text that are invisible, reorder text or control a terminal, as `\u{…}`.
 //!
-//! Invisible characters can contain instructions to models, and bidirectional ones display code in another order than it runs
-//! ("Trojan Source").
+//! Invisible characters can contain instructions to models, and bidirectional ones display code in a different order from the one in which
+//! it runs ("Trojan Source").
 
 use std::borrow::Cow;
 use std::fmt::Write;

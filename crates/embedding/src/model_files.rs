@@ -19,7 +19,7 @@ pub struct ModelFiles {
     pub tokenizer: PathBuf,
     /// Length of a vector; unknown for custom files until they are opened.
     pub dimensions: Option<usize>,
-    /// Most tokens the model was trained on, if known.
+    /// Maximum number of tokens the model was trained on, if known.
     pub tokens_max: Option<usize>,
     /// Text that the model expects before a query.
     pub query_prefix: String,

@@ -200,7 +200,7 @@ fn threads(configured: usize) -> usize {
     }
 }
 
-/// Locks a mutex, also after a panic: a session keeps no state between runs.
+/// Locks a mutex, even after a panic: a session keeps no state between runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

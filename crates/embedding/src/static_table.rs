@@ -10,7 +10,7 @@ use super::tokenize::Tokenizer;
 use contract::ModelIdentity;
 use contract::{ErrorCode, Fault};
 
-/// Most tokens of a text that are read.
+/// Maximum number of tokens of a text that are read.
 const TOKENS_MAX: usize = 512;
 
 /// A table of token vectors, as model2vec writes it; the vectors are already weighted.

@@ -20,9 +20,9 @@ use platform::task::blocking;
 
 /// Name of the hidden mode: `highlighter <memory bytes>`.
 const MODE: &str = "highlighter";
-/// Longest request in bytes: the texts with their languages. Longer ones are not coloured.
+/// Maximum length of a request in bytes: the texts with their languages. Longer ones are not coloured.
 const REQUEST_BYTES_MAX: usize = 2 << 20;
-/// Longest answer in bytes, and the addition for each byte of the texts.
+/// Maximum length of an answer in bytes, and the addition for each byte of the texts.
 const ANSWER_BYTES: usize = 64 << 10;
 const ANSWER_PER_BYTE: usize = 16;
 /// Time until the process is killed. Colours are not worth a longer wait.

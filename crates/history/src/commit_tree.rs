@@ -69,11 +69,11 @@ pub fn distrust_mirror(git_dir: &Path) {
     }
 }
 
-/// Most entries of one folder. More than that many files are not indexed anyway.
+/// Maximum number of entries of one folder. More than that many files are not indexed anyway.
 pub(super) const ENTRIES_MAX: usize = 250_000;
-/// Longest name of an entry in bytes, as on disk.
+/// Maximum length of the name of an entry in bytes, as on disk.
 const NAME_BYTES_MAX: usize = 255;
-/// Most entries of folders that are kept; about 80 bytes each.
+/// Maximum number of entries of folders that are kept; about 80 bytes each.
 const KEPT_ENTRIES_MAX: u64 = 500_000;
 /// About how many folders are kept.
 const KEPT_FOLDERS: usize = 1000;

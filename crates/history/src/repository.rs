@@ -28,7 +28,7 @@ const TAGS_MAX: usize = 8;
 const TAG_BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of parents of a commit that is read. Each parent costs a comparison of two trees.
 const PARENTS_MAX: usize = 1000;
-/// Longest author name in bytes; the rest is truncated.
+/// Maximum length of an author name in bytes; the rest is truncated.
 pub(super) const NAME_BYTES_MAX: usize = 256;
 
 /// The history of the files below one folder, as of the commit of HEAD when the repository was opened.
@@ -85,7 +85,7 @@ pub struct Limits {
 pub(super) struct Commit {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
-    /// Committer date, seconds since the epoch, by which walks are ordered.
+    /// Committer date, seconds since the epoch; walks are ordered by it.
     pub(super) committed_s: i64,
 }
 

@@ -10,12 +10,12 @@ use regex::{RegexSet, RegexSetBuilder};
 use super::commit_tree::CommitTree;
 use super::objects::ObjectReader;
 
-/// Most revisions of a repository beside its default branch.
+/// Maximum number of revisions of a repository beside its default branch.
 pub const REVISIONS_MAX: usize = 63;
 
-/// Most patterns of a repository.
+/// Maximum number of patterns of a repository.
 const PATTERNS_MAX: usize = 64;
-/// Longest pattern in bytes.
+/// Maximum length of a pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 255;
 /// Memory of the compiled patterns in bytes; the most expensive ones that are allowed need less.
 const COMPILED_BYTES_MAX: usize = 64 << 20;

@@ -24,12 +24,12 @@ use super::tree_edit::{DEPTH_MAX, Entry, FolderChange, Kind, read_tree, write_ch
 
 pub use changed_files::{ChangedFile, RootEntry};
 
-/// Most entries of a site: files, folders, links and submodules. Folders count each time they are visited, because a few trees that contain
-/// one another can represent any number of folders.
+/// Maximum number of entries of a site: files, folders, links and submodules. Folders count each time they are visited, because a few trees
+/// that contain one another can represent any number of folders.
 const ENTRIES_MAX: usize = 200_000;
 /// Largest `packed-refs` that is read.
 const PACKED_REFS_BYTES_MAX: u64 = 64 << 20;
-/// Most folders of loose branches that are searched for a branch below a name.
+/// Maximum number of folders of loose branches that are searched for a branch below a name.
 const BRANCH_FOLDERS_MAX: usize = 1000;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;

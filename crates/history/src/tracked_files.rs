@@ -11,7 +11,7 @@ use super::GitDirectory;
 const INDEX_FILE: &str = "index";
 /// Largest index that is read: about half a million files.
 const INDEX_BYTES_MAX: u64 = 64 << 20;
-/// Most bytes of all names. Names of version 4 share prefixes, so a small file may contain many long names.
+/// Maximum size of all names together, in bytes. Names of version 4 share prefixes, so a small file may contain many long names.
 const NAMES_BYTES_MAX: usize = 128 << 20;
 /// Bytes of an entry before its object id, and the offset of the mode in them.
 const STAT_BYTES: usize = 40;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::canonical::{Hash, catalog_hash, parse_hash};
 use schemars::JsonSchema;
 
-/// Most digits of a bucket's name.
+/// Maximum number of digits of a bucket's name.
 const BUCKET_DIGITS_MAX: usize = 2;
 
 /// The hashes of one entry.

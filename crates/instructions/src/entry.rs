@@ -24,11 +24,11 @@ pub(crate) const CATEGORY_CHARS_MAX: usize = 255;
 /// Limits that an operator sets.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Longest body in bytes.
+    /// Maximum length of a body in bytes.
     pub body_bytes_max: usize,
-    /// Most entries of a project.
+    /// Maximum number of entries of a project.
     pub entries_max: usize,
-    /// Most bytes of all texts of a project.
+    /// Maximum size of all texts of a project together, in bytes.
     pub catalog_bytes_max: usize,
 }
 

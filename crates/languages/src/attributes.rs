@@ -17,7 +17,7 @@ const KINDS: &[&str] = &[
 const AMONG_MODIFIERS: (&str, &str) = ("attribute", "modifiers");
 /// The parent of annotations that belong to a type rather than to the declaration.
 const OF_TYPES: &[&str] = &["type_modifiers", "annotated_type"];
-/// Most nodes that are read in a head. Nodes after them do not fit into a signature.
+/// Maximum number of nodes that are read in a head. Nodes after them do not fit into a signature.
 const NODES_MAX: usize = 512;
 
 /// The parts of a definition's head besides its code.

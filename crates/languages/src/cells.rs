@@ -20,7 +20,7 @@ pub(super) fn is_mark(line: &str) -> bool {
 pub(super) struct Cells(Vec<usize>);
 
 impl Cells {
-    /// Finds the cells of a text; none unless it is that of a notebook.
+    /// Finds the cells of a text; empty unless it is that of a notebook.
     pub(super) fn find(lines: &Lines<'_>, limits: &ChunkLimits) -> Self {
         if !limits.cells {
             return Self::default();

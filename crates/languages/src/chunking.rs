@@ -23,7 +23,7 @@ const STACK_BYTES_PER_BYTE: usize = 512;
 /// Texts up to this length in bytes are parsed on the current thread. Longer ones get a thread with a stack that they cannot
 /// exhaust; it only reserves address space, because untouched pages cost nothing.
 const INLINE_BYTES_MAX: usize = 4096;
-/// Longest text in bytes that is parsed; a longer one would need a stack of more than a gigabyte.
+/// Maximum length in bytes of a text that is parsed; a longer one would need a stack of more than a gigabyte.
 pub const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Splits a text into chunks. Never fails: a text that cannot be parsed is split by lines, with the reason.

@@ -7,7 +7,7 @@ use super::identifier::fold;
 use super::terms::squash;
 use super::word::{self, Word};
 
-/// Most definitions listed for one chunk. A chunk of ordinary size has a few dozen at most; a generated file that is split
+/// Maximum number of definitions listed for one chunk. A chunk of ordinary size has a few dozen at most; a generated file that is split
 /// into `chunks_max` large chunks can have more, and the rest can then be found only by words.
 pub(super) const DEFINITIONS_MAX: usize = 4096;
 

@@ -21,7 +21,7 @@ const LIMITS: ChunkLimits = ChunkLimits {
 /// Languages whose grammars take minutes for some short texts, in C code that cannot be interrupted. An index run kills such a
 /// parser process (`tests/it/parsing.rs`); here it would keep the fuzzer from finding anything else.
 const NEVER_ENDING: [&str; 1] = ["kotlin"];
-/// Most steps, and most bytes of output, for a text: a number for each byte of the text, and a constant that is added.
+/// Maximum number of steps, and of bytes of output, for a text: a number for each byte of the text, and a constant that is added.
 const STEPS: (u64, u64) = (4000, 4_000_000);
 const BYTES: (usize, usize) = (400, 100_000);
 

@@ -11,7 +11,7 @@ pub struct ChunkLimits {
     pub chars_target: usize,
     /// Size up to which a definition stays whole; one with members is split if it exceeds `chars_target`.
     pub chars_max: usize,
-    /// Most chunks of a file; if there are more, neighbours are joined.
+    /// Maximum number of chunks of a file; if there are more, neighbours are joined.
     pub chunks_max: usize,
     /// Time limit for parsing one file and extracting its facts. Does not include compiling the queries of its language, which
     /// happens once per process.

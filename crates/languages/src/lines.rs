@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::limits::ChunkLimits;
 
-/// Most lines that are not blank in a piece cut by lines; short lines (tables, logs) reach it before the character target.
+/// Maximum number of lines that are not blank in a piece cut by lines; short lines (tables, logs) reach it before the character target.
 const LINES_MAX: usize = 30;
 
 /// A run of rows, 0-based and inclusive. The pieces of a file cover all its rows in order.

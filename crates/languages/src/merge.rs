@@ -8,7 +8,7 @@ use super::outline::Outline;
 
 /// Pieces smaller than the target size divided by this are too small to be a chunk.
 const TINY_DIVISOR: usize = 8;
-/// Most characters of a closing piece (brackets or `end`), which belongs to the piece that it closes.
+/// Maximum number of characters of a closing piece (brackets or `end`), which belongs to the piece that it closes.
 const CLOSER_CHARS_MAX: usize = 6;
 
 /// Merges neighbouring pieces; keeps their order, and every row stays in a piece.

@@ -9,9 +9,9 @@ use super::stop::{Stop, Stopped};
 
 /// Longest signature in characters.
 const SIGNATURE_CHARS_MAX: usize = 200;
-/// Most bytes, including whitespace, that are read for a signature.
+/// Maximum number of bytes, including whitespace, that are read for a signature.
 const SIGNATURE_BYTES_MAX: usize = 4096;
-/// Most names of one chunk: a table of constants has no bound of its own.
+/// Maximum number of names of one chunk: a table of constants has no bound of its own.
 const DEFINES_MAX: usize = 64;
 
 /// Chunks of a file with an outline.

@@ -12,8 +12,8 @@ const STEPS_PER_CHECK: u64 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stopped;
 
-/// The time limit and cancellation of one file. Every loop over the content of a file counts its steps here, by which tests
-/// also measure how the work grows with the file.
+/// The time limit and cancellation of one file. Every loop over the content of a file counts its steps here; tests also use the count to
+/// measure how the work grows with the file.
 pub(super) struct Stop<'c> {
     timeout: Duration,
     deadline: OnceLock<Instant>,

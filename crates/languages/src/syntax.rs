@@ -16,9 +16,9 @@ use super::query::{self, FoundDefinition, Wrappers};
 use super::stop::{Stop, Stopped};
 use super::tree_query::Nodes;
 
-/// Most bytes that are read for a name, because many names can share one long text, such as the calls of a chain.
+/// Maximum number of bytes that are read for a name, because many names can share one long text, such as the calls of a chain.
 const NAME_BYTES_MAX: usize = 4096;
-/// Most parts of a name with quoted parts.
+/// Maximum number of parts of a name with quoted parts.
 const PARTS_MAX: usize = 16;
 
 thread_local! {

@@ -32,7 +32,7 @@ const B: f32 = 0.75;
 const LENGTH_MEAN: f32 = 260.0;
 /// `sparsevec` holds at most this many non-zero elements.
 const TERMS_MAX: usize = 16_000;
-/// Most bytes of a term; longer ones are cut, in chunks and queries alike.
+/// Maximum length of a term in bytes; longer ones are cut, in chunks and queries alike.
 const TERM_BYTES_MAX: usize = 64;
 /// Weight of a word in the file's stem, relative to one in the text.
 const STEM_FREQUENCY: f32 = 2.0;
@@ -42,9 +42,9 @@ const DIRECTORY_FREQUENCY: f32 = 1.0;
 const DEFINITION_FREQUENCY: f32 = 2.0;
 /// Weight of a word that only the dictionary found, relative to one that case or `_` separates.
 const DICTIONARY_WEIGHT: f32 = 0.5;
-/// Most distinct terms of a query; the planner keeps the heaviest of them once document frequencies are known.
+/// Maximum number of distinct terms of a query; the planner keeps the heaviest of them once document frequencies are known.
 const QUERY_TERMS_MAX: usize = 256;
-/// Most bytes of a query that are read.
+/// Maximum number of bytes of a query that are read.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
 /// English stop words of queries. They are rare in code, so their idf would be high.

@@ -81,7 +81,7 @@ impl ProductPage {
     /// Reads the address of a page on a known host, or on one of `more`.
     ///
     /// # Errors
-    /// `INVALID_URL` if it is malformed or has another form than the pages of its host; `UNSUPPORTED_SITE` for another host.
+    /// `INVALID_URL` if it is malformed or has a different form from the pages of its host; `UNSUPPORTED_SITE` for another host.
     pub fn parse(url: &str, more: &BTreeMap<String, Section>) -> Result<Self, Fault> {
         let invalid = |problem: &str| invalid_url("url", problem);
         let PlainUrl { host, segments } = PlainUrl::parse(url).map_err(invalid)?;

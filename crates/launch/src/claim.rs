@@ -130,7 +130,7 @@ pub fn marker(claim_id: &str) -> String {
     format!("<!-- claim_id: {claim_id} -->")
 }
 
-/// The mark of a page that makes no claims, by which a later run knows that a run wrote it.
+/// The mark of a page that makes no claims; it shows a later run that a run wrote the page.
 pub const PAGE_MARK: &str = "<!-- launch_page -->";
 
 /// Returns `true` if a run wrote this comment, given its text: the mark of a claim, or [`PAGE_MARK`].

@@ -28,7 +28,7 @@ const RESERVED: [&str; 12] = [
 ];
 /// Depth to which a configuration is searched for them; its own fields are two deep.
 const RESERVED_DEPTH_MAX: usize = 8;
-/// Most reserved fields that are listed.
+/// Maximum number of reserved fields that are listed.
 const RESERVED_LISTED_MAX: usize = 32;
 
 /// A section of a site.
@@ -204,9 +204,9 @@ pub struct BudgetsInput {
 /// Limits of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budgets {
-    /// Most changed files.
+    /// Maximum number of changed files.
     pub max_files_changed: u32,
-    /// Most lines of a changed file.
+    /// Maximum number of lines of a changed file.
     pub max_lines_per_file: u32,
 }
 
@@ -244,7 +244,7 @@ pub struct RunConfig {
     pub validation_profile: Profile,
     /// Always false.
     pub allow_inference: bool,
-    /// Most fixes.
+    /// Maximum number of fixes.
     pub max_fix_attempts: u16,
     /// Limits of the change.
     pub budgets: Budgets,
@@ -257,7 +257,7 @@ pub struct Pins<'a> {
     pub repo_sha: &'a str,
     /// The paths that the site profile allows.
     pub allowed_paths: &'a [String],
-    /// Most changed files of a run.
+    /// Maximum number of changed files of a run.
     pub files_changed_max: u32,
 }
 

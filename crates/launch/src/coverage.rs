@@ -19,7 +19,7 @@ const UNDOCUMENTED: Rule = Rule::new("undocumented", "No page mentions a public 
 /// Name under which undocumented definitions are issues.
 const GATE: &str = "coverage";
 
-/// Most definitions that are listed; all are counted.
+/// Maximum number of definitions that are listed; all are counted.
 const LISTED_MAX: usize = 2_000;
 /// Kinds of definitions that pages are expected to mention.
 const KINDS: &[&str] = &["function", "method", "class", "struct", "interface", "trait", "enum", "type"];

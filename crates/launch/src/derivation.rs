@@ -12,7 +12,7 @@ use crate::pattern::pattern;
 use crate::prose::{sentences, stands_alone};
 use crate::site::{PAGE_ITEMS_MAX, Page, is_page};
 
-/// Most sentences of a document.
+/// Maximum number of sentences of a document.
 pub const SENTENCES_MAX: usize = 1_000;
 
 /// Returns the product description in a manifest, with its line.

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use crate::evidence::KnownDefinition;
 use crate::prose::{Sentence, first_sentence};
 
-/// Most lines of a comment that are read.
+/// Maximum number of lines of a comment that are read.
 const LINES_MAX: usize = 60;
-/// Most lines of a signature.
+/// Maximum number of lines of a signature.
 const SIGNATURE_LINES_MAX: usize = 20;
-/// Most lines from a definition to the first sentence of the text below it.
+/// Maximum number of lines from a definition to the first sentence of the text below it.
 const DOCSTRING_REACH: usize = SIGNATURE_LINES_MAX + 2 * LINES_MAX;
 
 /// Returns the first sentence of the comment of a definition, in the text of its file.

@@ -24,9 +24,9 @@ use crate::forms::CitedLines;
 use crate::gate::SecretFinder;
 use crate::site::{LineKind, PAGE_ITEMS_MAX, Page};
 
-/// Most bytes of the lines of all claims that a run keeps.
+/// Maximum number of bytes of the lines of all claims that a run keeps.
 const CITED_BYTES_MAX: usize = 512 << 10;
-/// Most stale sentences that are listed, and most bytes of them as JSON; all are counted.
+/// Maximum number of stale sentences that are listed, and of their bytes as JSON; all are counted.
 const LISTED_MAX: usize = 50;
 const LISTED_BYTES_MAX: usize = 64 << 10;
 

@@ -13,7 +13,7 @@ use crate::config::Platform;
 use crate::evidence::is_readme;
 use crate::manifest::{Manifests, is_manifest};
 
-/// Most files that are read of a repository.
+/// Maximum number of files that are read of a repository.
 pub const FILES_MAX: usize = 64;
 /// Longest of them, in bytes.
 pub const FILE_BYTES_MAX: usize = 256 << 10;
@@ -43,7 +43,7 @@ mod weight {
 
 /// The doubt without any signal, large enough that hundredths of it are whole numbers.
 const ALL_DOUBT: u64 = 1_000_000_000_000;
-/// Most doubt of an accepted value: less than a fifth, so that the confidence is over 80 %.
+/// Maximum doubt of an accepted value: less than a fifth, so that the confidence is over 80 %.
 const DOUBT_MAX: u64 = ALL_DOUBT / 100 * 20;
 /// Least distance to the next best value.
 const LEAD_MIN: u64 = ALL_DOUBT / 100 * 15;

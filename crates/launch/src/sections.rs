@@ -12,7 +12,7 @@ use crate::snapshot::{ItemState, RunSnapshot};
 use crate::state::RunState;
 use crate::worker::WRITE;
 
-/// Most pages that are read of a plan.
+/// Maximum number of pages that are read of a plan.
 const PAGES_MAX: usize = 10_000;
 
 /// How far a section is.
@@ -49,7 +49,7 @@ struct Plan {
     kept: Vec<KeptPage>,
 }
 
-/// Returns the pages of the artifact `page_plan.json`; none if that is not a plan.
+/// Returns the pages of the artifact `page_plan.json`; empty if that is not a plan.
 #[must_use]
 pub fn planned_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     let plan: Option<Plan> = serde_json::from_slice(page_plan).ok();

@@ -8,9 +8,9 @@ use contract::echo;
 
 use crate::external_hosts::ExternalHosts;
 
-/// Most commands of a site.
+/// Maximum number of commands of a site.
 const CHECKS_MAX: usize = 16;
-/// Most hosts of a site.
+/// Maximum number of hosts of a site.
 const HOSTS_MAX: usize = 32;
 /// Longest name of a command.
 const NAME_CHARS_MAX: usize = 64;

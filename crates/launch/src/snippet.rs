@@ -17,11 +17,11 @@ use crate::site::{CodeBlock, Site};
 
 /// Longest block that is parsed, in bytes.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
-/// Most blocks of a site that are parsed.
+/// Maximum number of blocks of a site that are parsed.
 const BLOCKS_MAX: usize = 20_000;
-/// Most imports and uses that are kept of a block.
+/// Maximum number of imports and uses that are kept of a block.
 const NAMES_MAX: usize = 500;
-/// Most parts of a name that are followed.
+/// Maximum number of parts of a name that are followed.
 const PARTS_MAX: usize = 16;
 /// Languages of blocks in which people write more than the language allows, such as placeholders and output.
 const LENIENT: &[&str] = &["bash", "sql", "html", "css", "markdown"];

@@ -44,13 +44,13 @@ const NOT_READ: &str = "The archive was not read";
 pub struct ArchiveLimits {
     /// Size of an archive in bytes.
     pub bytes_max: u64,
-    /// Most bytes that it may unpack to.
+    /// Maximum number of bytes that it may unpack to.
     pub unpacked_bytes_max: u64,
-    /// Most files that it may have.
+    /// Maximum number of files that it may have.
     pub files_max: usize,
-    /// Most folders that may be around a file, besides one at the top that contains everything.
+    /// Maximum number of folders that may be around a file, besides one at the top that contains everything.
     pub depth_max: usize,
-    /// Most bytes that all mirrors may have together, with those of repositories.
+    /// Maximum size in bytes of all mirrors together, with those of repositories.
     pub mirrors_bytes_max: u64,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// Returns the credentials of the most specific entry for the address; none if it has no entry.
+    /// Returns the credentials of the most specific entry for the address; empty if it has no entry.
     ///
     /// # Errors
     /// `CAPABILITY_MISSING` if the entry names a file or a variable that cannot be read.

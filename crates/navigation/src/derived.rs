@@ -8,7 +8,7 @@ use languages::symbols::{Arena, Expr, ExprId, ScopeId, ScopeKind};
 use super::reference::Target;
 use super::session::{DerivedScopes, Session};
 
-/// Most generic types around the name of a base.
+/// Maximum number of generic types around the name of a base.
 const BASE_DEPTH_MAX: usize = 8;
 
 impl<'r> Session<'r> {

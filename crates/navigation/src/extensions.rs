@@ -9,9 +9,9 @@ use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 
 /// Types that everything is an instance of.
 const ANYTHING: &[&str] = &["Any", "Object", "object"];
-/// Most steps from a value to the name of its type.
+/// Maximum number of steps from a value to the name of its type.
 const STEPS_MAX: u32 = 6;
-/// Most traits that one scope implements.
+/// Maximum number of traits that one scope implements.
 const BASES_MAX: usize = 16;
 
 impl<'r> Session<'r> {

@@ -9,9 +9,9 @@ use super::reference::Target;
 use super::rules::Sight;
 use super::session::Session;
 
-/// Most packages that are included into every class.
+/// Maximum number of packages that are included into every class.
 const PACKAGES_MAX: usize = 16;
-/// Most files that are followed.
+/// Maximum number of files that are followed.
 const FILES_MAX: usize = 600;
 
 impl Session<'_> {

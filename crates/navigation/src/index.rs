@@ -4,7 +4,7 @@ use languages::symbols::{
     Arena, Body, Export, Import, Imported, Interface, Scope, ScopeId, Symbol, SymbolId, TextId,
 };
 
-/// Most rows of one name that are looked at.
+/// Maximum number of rows of one name that are looked at.
 const SAME_NAME_MAX: usize = 64;
 
 /// One half of a file.

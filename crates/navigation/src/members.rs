@@ -11,9 +11,9 @@ use super::rules::{Merging, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
 
-/// Most definitions that are one type together.
+/// Maximum number of definitions that are one type together.
 const PARTS_MAX: usize = 128;
-/// Most types, with all their bases, that are searched for a member.
+/// Maximum number of types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
 
 /// The members of a class: its own, those of its instances, or both in languages without a difference.

@@ -1,4 +1,4 @@
-//! Sets of methods, by which types of Go implement interfaces without naming them.
+//! Sets of methods. By having its methods, a type of Go implements an interface without naming it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Hashes of names, by which interfaces and the names that changed are compared.
+//! Hashes of names, to compare interfaces and the names that changed.
 
 /// A hash of a name.
 pub type NameHash = u32;

@@ -8,9 +8,9 @@ use super::reference::Target;
 use super::rules::{self, Family};
 use super::source_file::SourceFile;
 
-/// Most symbols of one name in one package.
+/// Maximum number of symbols of one name in one package.
 const SAME_NAME_MAX: usize = 192;
-/// Longest name of a package in bytes.
+/// Maximum length of the name of a package in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
 /// All packages with their members.

@@ -6,7 +6,7 @@ use super::family::Family;
 use super::source_file::SourceFile;
 use super::value::Module;
 
-/// Most files of one name that are looked at when a path is searched by its end.
+/// Maximum number of files of one name that are looked at when a path is searched by its end.
 const SAME_NAME_MAX: usize = 256;
 
 /// The files, with an index of their paths. Every look-up is for one family of languages.

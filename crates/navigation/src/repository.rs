@@ -13,12 +13,12 @@ use super::rules::{self, Family};
 use super::source_file::SourceFile;
 use super::value::Module;
 
-/// Most imports that hold in all files.
+/// Maximum number of imports that hold in all files.
 const GLOBAL_STARS_MAX: usize = 256;
-/// Most scopes that add members to types of one name.
+/// Maximum number of scopes that add members to types of one name.
 pub(crate) const EXTENSIONS_MAX: usize = 1024;
 
-/// Most files that one file includes itself.
+/// Maximum number of files that one file includes itself.
 const INCLUDES_MAX: usize = 1024;
 
 /// A symbol that extends a type.

@@ -7,9 +7,9 @@ use super::repository::Repository;
 use super::session::Session;
 use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 
-/// Most scopes around a use.
+/// Maximum number of scopes around a use.
 const SCOPES_MAX: usize = 400;
-/// Most bases that one scope implements.
+/// Maximum number of bases that one scope implements.
 const BASES_MAX: usize = 16;
 
 impl Repository {

@@ -16,7 +16,7 @@ const DEPTH_MAX: u32 = 60;
 /// Steps for one use, and for all uses of a file.
 const STEPS_PER_USE: u32 = 4_000;
 const STEPS_PER_FILE: u64 = 20_000_000;
-/// Most things that one name or expression may be.
+/// Maximum number of things that one name or expression may be.
 pub(crate) const RESULTS_MAX: usize = 24;
 
 /// The work on one file.

@@ -117,7 +117,7 @@ pub fn free_and_total_bytes(path: &Path) -> io::Result<(u64, u64)> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// The source of the faults of [`DiskSpace`], by which [`is_disk_space_fault`] recognises them.
+/// The source of the faults of [`DiskSpace`]; [`is_disk_space_fault`] recognises them by it.
 #[derive(Debug)]
 pub struct TooLittleSpace;
 

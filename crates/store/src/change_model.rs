@@ -13,7 +13,7 @@ use platform::failpoints;
 /// embeds all texts. A running job loses its claim, so that it cannot write vectors of the old model afterwards.
 ///
 /// # Errors
-/// `NO_INDEX` when the project is gone; storage faults, after which nothing has changed.
+/// `NO_INDEX` when the project is gone; storage faults. Nothing has changed then.
 pub async fn change_model(store: &Store, project: &Project, model: &ModelFacts) -> Result<bool, Fault> {
     let id = project.id();
     let mut control = ControlTx { tx: store.database().begin(Pool::Ddl).await? };

@@ -95,7 +95,7 @@ fn derived_tables() -> Vec<&'static str> {
 /// loses its claim. Searches of the project find nothing until its repositories are indexed again.
 ///
 /// # Errors
-/// `NO_INDEX` when the project is gone; storage faults, after which nothing has changed.
+/// `NO_INDEX` when the project is gone; storage faults. Nothing has changed then.
 pub async fn clear_index(store: &Store, project: &Project) -> Result<(), Fault> {
     let id = project.id();
     let mut control = ControlTx { tx: store.database().begin(Pool::Ddl).await? };

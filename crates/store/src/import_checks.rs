@@ -17,13 +17,13 @@ use contract::{ErrorCode, Fault};
 const NUMBER_MAX: i64 = 1 << 40;
 /// Largest number in an `int4`; the sum of two is still an `int4`.
 const SMALL_NUMBER_MAX: i64 = (1 << 30) - 1;
-/// Most bytes of one half of a file's symbols.
+/// Maximum size of one half of a file's symbols, in bytes.
 const SYMBOLS_BYTES_MAX: i64 = 64 << 20;
-/// Most names and places in one row; a file has at most 100,000 symbols, imports and uses each.
+/// Maximum number of names and places in one row; a file has at most 100,000 symbols, imports and uses each.
 const PLACES_MAX: i64 = 1 << 20;
 
 /// Columns of numbers: their table, their names, and the smallest and largest number that a row may have. [`INVALID_ROWS`]
-/// bounds the sizes of files; the others are hashes, versions and times of files, with which nothing is calculated.
+/// bounds the sizes of files. The others are hashes, versions and times of files; nothing is calculated with them.
 const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("repositories", &["id"], 1, NUMBER_MAX),
     ("repositories", &["generation", "files", "chunks"], 0, NUMBER_MAX),

@@ -208,7 +208,7 @@ impl Reads {
         }
     }
 
-    /// The resolved calls to and from the definitions at places; none in a portable file.
+    /// The resolved calls to and from the definitions at places; empty in a portable file.
     pub async fn hit_edges(
         &mut self,
         places: &[hit_edges::DefinitionPlace],

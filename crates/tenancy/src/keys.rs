@@ -11,7 +11,7 @@ use contract::{ErrorCode, Fault, ProjectId};
 use platform::sha256::{digest, to_hex};
 use store::{AuditEntry, ControlTx, KeyRow, Store, api_keys, audit};
 
-/// Prefix of every key, by which people and secret scanners recognise one.
+/// Prefix of every key; people and secret scanners recognise keys by it.
 const PREFIX: &str = "poc_";
 /// Prefix of the ids of principals that are keys.
 const PRINCIPAL_PREFIX: &str = "key:";
@@ -43,7 +43,7 @@ pub struct NewKey {
 pub struct IssuedKey {
     /// The key itself, which is shown once and not stored.
     pub secret: String,
-    /// The public part, by which it is listed and revoked.
+    /// The public part; the key is listed and revoked by it.
     pub id: String,
 }
 

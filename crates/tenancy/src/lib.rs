@@ -57,7 +57,7 @@ pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Resul
     }
 }
 
-/// The fault when a look-up returns another project than the requested one: a defect, answered without any data.
+/// The fault when a look-up returns a different project from the requested one: a defect, answered without any data.
 #[must_use]
 pub fn wrong_project() -> Fault {
     Fault::new(ErrorCode::Internal, "A look-up returned another project than the requested one.")

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(chosen.file, None);
     }
 
-    /// The beginning of a file that is too long may be valid and name another project than the whole.
+    /// The beginning of a file that is too long may be valid and name a different project from the whole.
     #[test]
     fn a_file_that_is_too_long_is_an_error() {
         let dir = tempfile::tempdir().unwrap();

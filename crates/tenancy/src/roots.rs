@@ -213,8 +213,8 @@ impl AllowedRoots {
 
     /// Checks that `path` is a directory, an archive, or the address of a repository, that may be indexed.
     ///
-    /// Callers do not learn whether a directory outside the lists exists: the fault is the same in both cases, also for
-    /// a path that leads outside through a link.
+    /// Callers do not learn whether a directory outside the lists exists: the fault is the same in both cases, even for a path that leads
+    /// outside through a link.
     ///
     /// # Errors
     /// `INVALID_URL` if an address is malformed, `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes,

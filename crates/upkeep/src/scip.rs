@@ -184,7 +184,7 @@ fn names_of_file(repository: &str, path: &str, definitions: &[&GraphDefinition])
     named.collect()
 }
 
-/// Most definitions around one.
+/// Maximum number of definitions that enclose one.
 const CONTAINERS_MAX: usize = 64;
 
 /// Returns the containers of a definition, the outermost first. A container that the file does not define itself, such as a type that it

@@ -191,7 +191,7 @@ fn values_of_other_servers_are_not_printed() {
 }
 
 #[test]
-fn what_the_agents_still_lack_is_said_at_the_end() {
+fn what_the_agents_still_lack_is_reported_at_the_end() {
     let machine = Machine::new();
     let install = ["install", "--yes", "--agent", "cursor"];
     let printed = machine.run(&install);

@@ -38,7 +38,7 @@ fn left_out_texts() -> Vec<LeftOutText> {
     ]
 }
 
-/// Runs the program over the shared home; returns everything that it prints.
+/// Runs the program with the shared home; returns everything that it prints.
 fn printed(args: &[&str]) -> String {
     let mut command = Command::new(PROGRAM);
     command.args(args).env("PAIROFCLEATS_HOME", home()).env_remove("DATABASE_URL");
@@ -61,7 +61,7 @@ fn occurs(envelope: &Value, reason: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_in_a_left_out_file_is_said_by_every_surface_for_every_reason() {
+async fn a_name_in_a_left_out_file_is_reported_by_every_surface_for_every_reason() {
     let server = TestServer::start(|config| config.indexing.file_bytes_max = FILE_BYTES_MAX).await;
     for (at, (reason, in_words, bytes)) in left_out_texts().into_iter().enumerate() {
         let (repository, id) = (Repository::new(&[("src/app.js", APP)]), project(&format!("left-out-{at}")));
@@ -193,7 +193,7 @@ async fn an_answer_that_is_whole_says_nothing_of_it() {
 
 /// A file that is too large to be read for an answer is reported.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_not_looked_into_is_said() {
+async fn what_was_not_looked_into_is_reported() {
     let app = app_with(|config| config.indexing.file_bytes_max = FILE_BYTES_MAX);
     let (repository, id) =
         (Repository::new(&[("a.py", "from b import far\n\nfar()\n")]), project("left-out-huge"));

@@ -252,7 +252,7 @@ async fn a_query_between_slashes_is_a_regular_expression() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_said() {
+async fn what_is_missing_is_reported() {
     let minified = format!("var needle=1;{}", "a=b;".repeat(30_000));
     let secret = "password = 'needle-Xk29fLq81mZ0'\nplain = needle\n";
     let indexed = indexed(

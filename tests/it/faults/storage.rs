@@ -180,7 +180,7 @@ fn unreadable_paths_are_reported_to_an_unprivileged_user() {
     assert!(!output.status.success() && printed.contains("config.toml cannot be read"), "{printed}");
 }
 
-/// URL of a home's database, with which it is used as an external one.
+/// URL of a home's database, to use it as an external one.
 async fn url(home: &Path) -> String {
     let mut connection = connect(home).await;
     let row = sqlx::query("SELECT current_setting('unix_socket_directories')")
@@ -286,7 +286,7 @@ async fn a_run_only_loses_its_connections_to_suspended_database_processes() {
     assert!(embedder.embedded_twice().len() <= 128, "at most one batch is embedded again");
 }
 
-/// A child process that is killed on drop, also when the test fails.
+/// A child process that is killed on drop, even when the test fails.
 struct KilledOnDrop(Child);
 
 impl Drop for KilledOnDrop {

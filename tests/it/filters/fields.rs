@@ -209,7 +209,7 @@ fn history_and_metadata_fields() -> Vec<Row> {
     ]
 }
 
-/// The filter clause `name:value` of the query language; none for objects and for lists whose pairs must all hold.
+/// The filter clause `name:value` of the query language; `None` for objects and for lists whose pairs must all hold.
 fn as_query_clause(name: &str, value: &Value) -> Option<String> {
     let clause = |text: &str| format!("{name}:\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     match value {

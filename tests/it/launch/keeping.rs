@@ -45,7 +45,7 @@ async fn runs_that_ended_long_ago_go_and_the_newest_of_each_product_stays() {
     assert_eq!(branches.len(), 2);
     assert!(collect(&scene.app, &scene.project, true).await.is_empty(), "none is old");
 
-    // A hundred days pass for all but the cancelled one, also for the one that has not ended.
+    // A hundred days pass for all but the cancelled one, even for the one that has not ended.
     let runs = format!("{}.launch_runs", schema(&scene.project));
     execute_sql(&format!(
         "UPDATE {runs} SET created_ms = created_ms - 8640000000, finished_ms = finished_ms - 8640000000 \

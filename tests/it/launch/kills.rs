@@ -15,7 +15,7 @@ use crate::harness::{home, result};
 const CHILD: &str = "PAIROFCLEATS_TEST_LAUNCH_RUN";
 /// Separator between these names.
 const SEPARATOR: char = '\u{1f}';
-/// Most deaths of a run; it has fewer steps.
+/// Maximum number of deaths of a run; it has fewer steps.
 const STEPS_MAX: usize = 80;
 /// Runs that are killed at the same time.
 pub(super) const CONCURRENT: usize = 4;

@@ -187,7 +187,7 @@ async fn the_stub_is_for_new_projects_or_after_confirmation() {
     assert_eq!(status(&real, &model_project).await["model"]["id"], "stub");
 }
 
-/// Runs the program over the shared home. Returns the exit code and the envelope.
+/// Runs the program with the shared home. Returns the exit code and the envelope.
 async fn cli(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = tokio::process::Command::new(PROGRAM)
         .args(["--home", home().to_str().unwrap(), "--json", "-q"])

@@ -35,7 +35,7 @@ async fn a_type_implements_the_interfaces_that_its_methods_satisfy() {
     let graph = Graph::new("satisfied", &files).await;
     for (symbol, relation, expected) in [
         // The methods of a type are in several files, have pointers as receivers, or are those of an embedded type. Types of
-        // which a method is missing, or has another number of results, are none.
+        // which a method is missing, or has a different number of results, are none.
         ("Shape", "implementations", &["1 Circle", "1 NamedShape", "1 Square"][..]),
         ("NamedShape", "implementations", &["1 Circle"]),
         ("Shape.Area", "implementations", &["1 base.Area", "1 Square.Area"]),

@@ -198,7 +198,7 @@ async fn navigation_finds_a_name_in_the_spelling_that_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_spelling_is_answered_only_if_nothing_has_the_asked_one_and_is_said() {
+async fn another_spelling_is_answered_only_if_nothing_has_the_asked_one_and_is_reported() {
     let graph = graph("other-spellings").await;
     let mut wrong = Vec::new();
     for (asked, name, expected) in OTHER {

@@ -76,7 +76,7 @@ fn head(repository: &Path) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The names of the files in a folder that are not hidden, sorted; none if it does not exist.
+/// The names of the files in a folder that are not hidden, sorted; empty if it does not exist.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<String> =

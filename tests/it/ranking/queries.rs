@@ -75,7 +75,7 @@ impl Query {
         self.entry.text.trim()
     }
 
-    /// The rank of each target, 1-based; none if it is not on the page.
+    /// The rank of each target, 1-based; `None` if it is not on the page.
     pub(super) fn ranks(&self, page: &Page) -> Vec<Option<usize>> {
         let rank = |target: &Target| page.0.iter().position(|hit| target.is_in(hit)).map(|at| at + 1);
         self.targets.iter().map(rank).collect()

@@ -10,14 +10,14 @@ use super::{fill, index};
 use crate::git_host::{BareRepository, GitHost};
 use crate::harness::{PROGRAM, app_with, call, error, home, new_home, project, result, run_json};
 
-/// The result of a command over the shared home, which must succeed.
+/// The result of a command with the shared home, which must succeed.
 fn succeed(arguments: &[&str]) -> Value {
     let (status, mut answer) = run_json(home(), arguments);
     assert_eq!(status, 0, "{arguments:?}: {answer:#}");
     answer["result"].take()
 }
 
-/// The exit status of a command over the shared home, and the error, which it must have.
+/// The exit status of a command with the shared home, and the error, which it must have.
 fn fail(arguments: &[&str]) -> (i32, String, String) {
     let (status, answer) = run_json(home(), arguments);
     let text = |field: &str| {

@@ -19,7 +19,7 @@ use crate::blocked_embedder::BlockedEmbedder;
 use crate::harness::{PROGRAM, Repository, home, http, project, server};
 use crate::storage::database::{number, run};
 
-/// An application over the shared home without an embedder, so that the first use loads the real model.
+/// An application with the shared home and without an embedder, so that the first use loads the real model.
 fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     let overrides = Overrides { home: Some(home().to_owned()), ..Overrides::default() };
     let (mut config, layout) = load(&overrides).unwrap();

@@ -345,7 +345,7 @@ async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server(
     }
     assert_eq!(list().await, 2);
 
-    // Neither does one about another catalog than the person saw: the page asks again, about the catalog as it is now.
+    // Neither does one about a different catalog from the one that the person saw: the page asks again, about the catalog as it is now.
     import(&server.app, &id, &[entry("later", "Later.")], json!({})).await;
     let stale = Visitor::without_key(&server).submit_to(&ask, to, &[("project", &id), ("hash", &hash)]).await;
     assert!(stale.status.is_client_error(), "{}", stale.status);

@@ -15,7 +15,7 @@ use crate::harness::{Repository, git, git_as, project, result};
 /// A value of a facet: its name, the number beside it, and the address of its link.
 type Value = (String, usize, String);
 
-/// The values of the facet with a label; none if there is no such facet.
+/// The values of the facet with a label; empty if there is no such facet.
 fn facet(html: &str, label: &str) -> Vec<Value> {
     let Some((_, rest)) = html.split_once(&format!("<span class=\"dim\">{label}: </span>")) else {
         return Vec::new();

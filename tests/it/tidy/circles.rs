@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::{assert_none, files, production, root};
 
-/// Most files of a group in which each imports the others, directly or not.
+/// Maximum number of files of a group in which each imports the others, directly or not.
 const GROUP_MAX: usize = 3;
 
 /// A module of a package, as the names on the way to it.

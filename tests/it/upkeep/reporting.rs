@@ -155,7 +155,7 @@ async fn the_settings_are_shown_without_secrets() {
     projects.finish().await;
 }
 
-/// A model with another identity than the one that the tests' projects are made for.
+/// A model with a different identity from the one that the tests' projects are made for.
 struct OtherModel(StubEmbedder, ModelIdentity);
 
 impl Embedder for OtherModel {

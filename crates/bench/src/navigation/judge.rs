@@ -9,7 +9,7 @@ use super::Judged;
 use super::oracle::Oracle;
 use super::tree::{Source, Sources};
 
-/// Most lines of details.
+/// Maximum number of lines of details.
 const DETAILS_MAX: usize = 4000;
 
 /// Compares all files that SCIP knows.

@@ -50,7 +50,7 @@ pub(super) struct Standing {
 pub(super) type Indexed = HashMap<String, (PathBuf, String, u64)>;
 
 impl Standing {
-    /// Indexes a repository into a project of its own; none if the corpus lacks it.
+    /// Indexes a repository into a project of its own; `None` if the corpus lacks it.
     pub(super) async fn alone(
         experiment: &Experiment,
         corpus: &Path,
@@ -112,7 +112,7 @@ pub(super) async fn index_together(
     Ok((experiment.project(&id).await?, indexed))
 }
 
-/// Copies the repository's files at the pinned commit; none if the corpus lacks them.
+/// Copies the repository's files at the pinned commit; `None` if the corpus lacks them.
 pub(super) fn copy(
     experiment: &Experiment,
     corpus: &Path,

@@ -78,7 +78,7 @@ impl CorpusCopy<'_> {
         changed
     }
 
-    /// The suffix that turns `word` into another word; none if the word is kept.
+    /// The suffix that turns `word` into another word; `None` if the word is kept.
     fn replacement_suffix(&self, word: &str) -> Option<String> {
         if self.number == 0 || !self.vocabulary.0.contains(word) {
             return None;

@@ -242,7 +242,7 @@ fn editable<'a>(corpus: &'a Corpus, indexed: &HashSet<String>) -> Result<Vec<&'a
     Ok(files)
 }
 
-/// Appends a unique name to a file and returns it; none if the file is not UTF-8.
+/// Appends a unique name to a file and returns it; `None` if the file is not UTF-8.
 fn insert_name(clock: &dyn Clock, file: &Path, edit: usize) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     // The time makes it differ from names that earlier benchmarks left in the index.

@@ -42,7 +42,7 @@ pub fn is_base_moved(fault: &Fault) -> bool {
     fault.code == ErrorCode::CommitServiceError && has_commit("expected") && has_commit("found")
 }
 
-/// Returns the fault of a forge that created another object from the files than this program did.
+/// Returns the fault of a forge that did not create the same object from the files as this program.
 pub(super) fn other_content(what: &str) -> Fault {
     not_retryable(format!("The forge made another {what} of the files of the run.")).with_hint(
         "A program between here and the forge may change what is sent; nothing was opened for review.",

@@ -54,7 +54,7 @@ struct PullRequest {
 struct Head {
     #[serde(rename = "ref")]
     branch: String,
-    /// Its commit, also after the branch was deleted.
+    /// Its commit, even after the branch was deleted.
     #[serde(default)]
     sha: String,
 }

@@ -51,7 +51,7 @@ struct MergeRequest {
     iid: i64,
     web_url: String,
     source_branch: String,
-    /// Its commit, also after the branch was deleted.
+    /// Its commit, even after the branch was deleted.
     sha: Option<String>,
     /// The project that the branch is in: this one, or a fork.
     source_project_id: Option<i64>,

@@ -141,8 +141,8 @@ impl Forge {
     /// Publishes a commit as a branch with a pull request, or finds the result of an earlier attempt.
     ///
     /// # Errors
-    /// `COMMIT_SERVICE_ERROR`, not retryable if the base moved, if the branch has another content, or if the forge refuses; retryable if a
-    /// later attempt may succeed.
+    /// `COMMIT_SERVICE_ERROR`, not retryable if the base moved, if the branch has different content, or if the forge refuses; retryable if
+    /// a later attempt may succeed.
     pub async fn publish(&self, publication: &Publication<'_>) -> Result<Published, Fault> {
         let session = Session::open(self, Some(publication.key)).await?;
         match self.settings.kind {

@@ -11,7 +11,7 @@ use super::faults::not_retryable;
 
 /// The access level of GitLab that may push: a developer.
 const PUSH_LEVEL: i64 = 30;
-/// Most scopes that are reported.
+/// Maximum number of scopes that are reported.
 const SCOPES_MAX: usize = 50;
 
 /// The usability of a forge.

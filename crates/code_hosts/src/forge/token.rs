@@ -9,7 +9,7 @@ use platform::task::blocking;
 
 use super::faults::not_retryable;
 
-/// Longest token in bytes. Those of forges have less than 300.
+/// Maximum length of a token in bytes. Those of forges have less than 300.
 const TOKEN_BYTES_MAX: usize = 4096;
 /// Prefixes of forges' tokens. An answer of a forge that contains one of them is not repeated.
 const TOKEN_BEGINNINGS: [&str; 5] = ["ghp_", "gho_", "ghs_", "github_pat_", "glpat-"];

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-/// Most cells of a notebook. The largest notebooks that people write have hundreds.
+/// Maximum number of cells of a notebook. The largest notebooks that people write have hundreds.
 pub(super) const CELLS_MAX: usize = 10_000;
-/// Most worksheets; there was never more than one.
+/// Maximum number of worksheets; there was never more than one.
 const WORKSHEETS_MAX: usize = 4;
 
 /// A notebook file.

@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// Elements whose texts are omitted: comments, deleted text, and text that replaces an image.
 const SKIPPED: &[&[u8]] = &[b"annotation", b"tracked-changes", b"desc", b"title"];
-/// Most spaces that one element is expanded to.
+/// Maximum number of spaces that one element is expanded to.
 const SPACES_MAX: usize = 40;
 
 /// Reads a document.

@@ -9,7 +9,7 @@ use zip::result::ZipError;
 use super::xml::{self, Element, Handler};
 use crate::Unreadable;
 
-/// Most entries of a document; a presentation has a few for each slide.
+/// Maximum number of entries of a document; a presentation has a few for each slide.
 const ENTRIES_MAX: usize = 20_000;
 /// Limit of the bytes to which all parts that are read may unpack: this many times the size of the file, …
 const UNPACKED_RATIO_MAX: u64 = 100;
@@ -17,9 +17,9 @@ const UNPACKED_RATIO_MAX: u64 = 100;
 const UNPACKED_BYTES_MIN: u64 = 8 * 1024 * 1024;
 /// … and at most what can be read within the time limit.
 const UNPACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// The end of the kind of the relation to the main part. Strict Office Open XML has another address before it.
+/// The end of the kind of the relation to the main part. Strict Office Open XML has a different address before it.
 const MAIN_PART: &str = "/officeDocument";
-/// Most relations of one part.
+/// Maximum number of relations of one part.
 const RELATIONS_MAX: usize = 20_000;
 
 /// A document, from which parts are read.
@@ -31,7 +31,7 @@ pub(super) struct Package<'b> {
 
 /// A relation of a part to another one.
 pub(super) struct Relation {
-    /// Its id, by which the XML of the part names it.
+    /// Its id, the name that the XML of the part uses for it.
     pub(super) id: String,
     /// Its kind, an address whose end is significant: `…/notesSlide`.
     pub(super) kind: String,
@@ -90,7 +90,7 @@ impl<'b> Package<'b> {
         Ok(existing.map_or_else(|| usual.to_owned(), |relation| relation.target))
     }
 
-    /// Returns the relations of a part to other parts, or of the package if the name is empty; none if it has none.
+    /// Returns the relations of a part to other parts, or of the package if the name is empty; an empty list if it has none.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -8,12 +8,12 @@ use super::xml::{Element, Handler};
 use crate::Unreadable;
 use crate::text::Text;
 
-/// Most sheets that are read.
+/// Maximum number of sheets that are read.
 const SHEETS_MAX: usize = 1000;
-/// Most texts that cells can share, and the bytes of all of them.
+/// Maximum number of texts that cells can share, and of bytes of all of them.
 const SHARED_MAX: usize = 2_000_000;
 const SHARED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Longest value of a cell in bytes.
+/// Maximum length of the value of a cell in bytes.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a workbook.

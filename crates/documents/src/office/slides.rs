@@ -7,7 +7,7 @@ use super::xml::{Element, Handler};
 use crate::Unreadable;
 use crate::text::Text;
 
-/// Most slides that are read.
+/// Maximum number of slides that are read.
 const SLIDES_MAX: usize = 10_000;
 /// Elements whose texts are omitted: fallbacks for older programs, and fields, such as the number of the slide.
 const SKIPPED: &[&[u8]] = &[b"Fallback", b"fld", b"oMath"];

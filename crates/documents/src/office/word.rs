@@ -9,7 +9,7 @@ use super::xml::{Element, Handler};
 use crate::Unreadable;
 use crate::text::Text;
 
-/// Most styles of a document that are read.
+/// Maximum number of styles of a document that are read.
 const STYLES_MAX: usize = 10_000;
 /// Deepest level of a heading.
 pub(super) const LEVEL_MAX: usize = 6;

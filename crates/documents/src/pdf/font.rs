@@ -6,9 +6,9 @@ use lopdf::{Dictionary, Document, Encoding, Object};
 
 use super::unicode_map::UnicodeMap;
 
-/// Most bytes that a map to Unicode may unpack to.
+/// Maximum number of bytes that a map to Unicode may unpack to.
 const MAP_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Most widths of a font that are read.
+/// Maximum number of widths of a font that are read.
 const WIDTHS_MAX: usize = 70_000;
 /// Width of a character whose width is unknown, in thousandths of the font's size.
 const WIDTH: f32 = 500.0;

@@ -15,9 +15,9 @@ use crate::Unreadable;
 use crate::text::Text;
 use page::Reader;
 
-/// Most bytes that one stream of objects may unpack to.
+/// Maximum number of bytes that one stream of objects may unpack to.
 const OBJECTS_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Most pages that are read.
+/// Maximum number of pages that are read.
 const PAGES_MAX: usize = 20_000;
 
 /// Returns the text of a PDF, of at most `text_bytes_max` bytes. A page that cannot be read is empty.

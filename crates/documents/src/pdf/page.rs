@@ -11,14 +11,14 @@ use super::font::Font;
 use super::matrix::Matrix;
 use crate::text::Text;
 
-/// Most bytes that the content of a page, or of a form on it, may unpack to.
+/// Maximum number of bytes that the content of a page, or of a form on it, may unpack to.
 const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most operators of a document. Forms can show forms, so that few bytes are many operators.
+/// Maximum number of operators of a document. Forms can show forms, so that few bytes are many operators.
 const OPERATORS_MAX: usize = 50_000_000;
 /// Deepest nesting of forms, and most states that are saved at a time.
 const FORMS_MAX: usize = 8;
 const STATES_MAX: usize = 256;
-/// Most nodes above a page that are asked for its resources.
+/// Maximum number of nodes above a page that are asked for its resources.
 const PARENTS_MAX: usize = 64;
 
 /// Distances in relation to the size of the font: a gap that is a space, one between columns, …

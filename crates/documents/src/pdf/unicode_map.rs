@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-/// Most codes of a map; a code has at most two bytes in practice.
+/// Maximum number of codes of a map; a code has at most two bytes in practice.
 const CODES_MAX: usize = 70_000;
-/// Most UTF-16 units for one code.
+/// Maximum number of UTF-16 units for one code.
 const UNITS_MAX: usize = 32;
 
 /// A map from codes to texts.

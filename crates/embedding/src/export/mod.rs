@@ -55,7 +55,7 @@ impl std::error::Error for ExportError {}
 /// Makes the ONNX file's bytes from the safetensors file `weights`.
 ///
 /// # Errors
-/// The file cannot be read, lacks a tensor, or a tensor or the calibration has another shape than `architecture`.
+/// The file cannot be read, lacks a tensor, or a tensor or the calibration has a different shape from `architecture`.
 pub fn export(
     weights: &Path,
     architecture: &Architecture,

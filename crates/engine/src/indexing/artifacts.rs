@@ -25,15 +25,15 @@ use store::portable::{
 };
 use store::{Access, ProjectTx};
 
-/// Most entries of the folder that are examined.
+/// Maximum number of entries of the folder that are examined.
 const ENTRIES_MAX: usize = 4096;
-/// Most portable files whose metadata is read.
+/// Maximum number of portable files whose metadata is read.
 const SUMMARIES_MAX: usize = 64;
-/// Most files that are read.
+/// Maximum number of files that are read.
 const FILES_MAX: usize = 16;
 /// Texts that are looked up at a time, whose vectors are written in one transaction.
 const PAGE_TEXTS: i64 = 2000;
-/// Longest checksum file in bytes.
+/// Maximum length of a checksum file in bytes.
 const CHECKSUM_BYTES_MAX: u64 = 4096;
 
 /// Stores the vectors of pending texts that the portable files in the folder contain, first from those that are nearest to HEAD of the

@@ -21,7 +21,7 @@ use platform::process::worker::{Worker, WorkerError};
 const MODE: &str = "extractor";
 /// Additional memory for each byte of a document: for its copies, and for what it unpacks to.
 const MEMORY_PER_BYTE: u64 = 16;
-/// Longest text of a document in bytes; the rest of it is omitted.
+/// Maximum length of the text of a document in bytes; the rest of it is omitted.
 const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of an answer besides the text, at most.
 const ANSWER_BYTES: usize = 1024;

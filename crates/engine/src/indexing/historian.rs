@@ -30,13 +30,13 @@ use platform::process::worker::{Worker, WorkerError, serve_requests};
 const MODE: &str = "historian";
 /// Memory limit of the process besides mapped files, in bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// Longest request in bytes: a text, or the paths of a repository.
+/// Maximum length of a request in bytes: a text, or the paths of a repository.
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 /// Longest answer about all files: about 200 bytes each for a million files.
 const FILES_ANSWER_BYTES_MAX: usize = 256 << 20;
 /// Longest answer about lines: their runs, and the commits and authors of these.
 const LINES_ANSWER_BYTES_MAX: usize = 64 << 20;
-/// Longest other answer in bytes.
+/// Maximum length of any other answer in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Longest author name that is accepted.
 const NAME_BYTES_MAX: usize = 256;

@@ -29,9 +29,9 @@ pub(super) const GIT_DIR: &str = ".git";
 const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Maximum bytes of rules that apply to one directory, including those of the directories above.
 const RULES_BYTES_MAX: usize = 512 << 10;
-/// Longest rule in bytes; longer ones are ignored.
+/// Maximum length of a rule in bytes; longer ones are ignored.
 const RULE_BYTES_MAX: usize = 1024;
-/// Most `**` in a rule; rules with more are ignored. Each can double the time of a match.
+/// Maximum number of `**` in a rule; rules with more are ignored. Each can double the time of a match.
 const DOUBLE_STARS_MAX: usize = 4;
 /// The work after which matching asks whether it must stop, in bytes of rules times bytes of the path: milliseconds.
 const WORK_BETWEEN_STOP_CHECKS: usize = 1 << 18;

@@ -27,9 +27,9 @@ use platform::process::worker::{Worker, WorkerError, serve_requests};
 const MODE: &str = "parser";
 /// Additional memory for each byte of a text; half of it is address space of the stack.
 pub(crate) const MEMORY_PER_BYTE: u64 = 1024;
-/// Longest request in bytes: a text with its language and limits.
+/// Maximum length of a request in bytes: a text with its language and limits.
 const REQUEST_BYTES_MAX: usize = PARSED_BYTES_MAX + 1024;
-/// Longest answer in bytes, and the addition for each byte of the text.
+/// Maximum length of an answer in bytes, and the addition for each byte of the text.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 const ANSWER_PER_BYTE: usize = 256;
 /// Additional time before the process is killed. Within its own time limit a text stops at the next step; this covers steps

@@ -35,7 +35,7 @@ pub(super) enum Prepared {
         /// Number of redacted secrets.
         redacted: u64,
     },
-    /// The file has another mode than the run and is left unchanged.
+    /// The file has a different mode from the run and is left unchanged.
     OtherMode,
     /// Content and facts equal the stored ones; only size or time may differ.
     Unchanged(Touched),
@@ -277,8 +277,7 @@ pub(super) struct FileText<'a> {
     pub(super) extracted: bool,
 }
 
-/// Fills in the row from the text and returns the number of redacted secrets; `None` if the file has another mode than
-/// the run.
+/// Fills in the row from the text and returns the number of redacted secrets; `None` if the file has a different mode from the run.
 fn describe_text(
     write: &mut FileWrite,
     read: &FileText<'_>,

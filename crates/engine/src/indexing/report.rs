@@ -183,7 +183,7 @@ impl From<FactsMissing> for SkippedFiles {
     }
 }
 
-/// The most examples for a reason.
+/// Maximum number of examples for a reason.
 const EXAMPLES_MAX: usize = 5;
 
 /// Counts skipped paths by reason.

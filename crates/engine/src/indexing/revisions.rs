@@ -163,7 +163,7 @@ struct Budget {
     deadline: Instant,
 }
 
-/// Most bytes of the paths of files that only revisions have.
+/// Maximum number of bytes of the paths of files that only revisions have.
 const PATH_BYTES_MAX: usize = 128 << 20;
 
 /// The stored file of each version: that of the default branch, if it has it.

@@ -32,7 +32,7 @@ use tenancy::RepositoryRoot;
 ///
 /// # Errors
 /// `CANCELLED`; `INVALID_REQUEST` if nothing in the repository can be indexed; `ILLEGAL_STATE` if the run lost its fence, too
-/// many files vanished, or the project has another model; storage faults.
+/// many files vanished, or the project has a different model; storage faults.
 pub async fn index_repository(run: &RunContext<'_>) -> Result<RunReport, Fault> {
     let started = run.clock.instant();
     if let Some(embedder) = &run.embedder {

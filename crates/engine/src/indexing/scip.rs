@@ -27,9 +27,9 @@ use platform::safe_open::{EntryKind, Folder};
 use schemars::JsonSchema;
 use store::{Access, ProjectTx, ScipDocumentWrite, ScipFile, files, scip};
 
-/// Most SCIP files that are read from a repository's folder for them.
+/// Maximum number of SCIP files that are read from a repository's folder for them.
 const FILES_MAX: usize = 64;
-/// Most entries of that folder that are examined.
+/// Maximum number of entries of that folder that are examined.
 const ENTRIES_MAX: usize = 4096;
 /// Bytes of documents that are written at once.
 const BATCH_BYTES: usize = 4 << 20;
@@ -37,9 +37,9 @@ const BATCH_BYTES: usize = 4 << 20;
 const BATCH_DOCUMENTS: usize = 500;
 /// Number of signs of life of a waiting transaction within the time after which the database would end it.
 const SIGNS_OF_LIFE: u64 = 4;
-/// Most bytes of one document in the database.
+/// Maximum size of one document in the database, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 32 << 20;
-/// Most bytes of the name of a tool.
+/// Maximum length of the name of a tool, in bytes.
 const TOOL_BYTES_MAX: usize = 255;
 /// Extension of a SCIP file.
 const EXTENSION: &str = ".scip";

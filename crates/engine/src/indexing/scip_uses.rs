@@ -14,7 +14,7 @@ use navigation::{ReferenceKind, Repository};
 use super::uses::{FileUses, PlacedUse, used_for};
 use store::{Certainty, UsePlace, UsedFor};
 
-/// Most scopes around a symbol that are examined.
+/// Maximum number of scopes around a symbol that are examined.
 const SCOPES_MAX: usize = 64;
 
 /// Places and names of the definitions of a repository, of each file as soon as an indexer refers to it.

@@ -165,7 +165,7 @@ fn is_of_file(one: &PlacedUse) -> bool {
     matches!(one.place.kind, UsedFor::Read | UsedFor::Write)
 }
 
-/// Most definitions that are examined to find the one around a line.
+/// Maximum number of definitions that are examined to find the one around a line.
 const AROUND_MAX: usize = 64;
 
 /// The context for converting uses to rows.

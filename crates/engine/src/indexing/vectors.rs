@@ -95,8 +95,8 @@ pub(super) async fn report_lexical_ready(run: &RunContext<'_>) -> Result<(), Fau
 /// Separates the parts of a passage's header line.
 pub const HEADER_SEPARATOR: &str = " · ";
 
-/// The most texts that are embedded and committed together: a few seconds of work, so that a crash loses little and
-/// progress is visible, but enough to keep all cores busy.
+/// Maximum number of texts that are embedded and committed together: a few seconds of work, so that a crash loses little and progress is
+/// visible, but enough to keep all cores busy.
 const BATCH_TEXTS_MAX: usize = 128;
 /// Size of the first batch. Batches double up to the maximum, so that the rate is known early.
 const FIRST_BATCH_TEXTS: usize = 4;

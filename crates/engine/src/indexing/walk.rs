@@ -22,7 +22,7 @@ const SKIPPED_NAMED_MAX: usize = 10_000;
 /// Maximum number of reported reasons for an incomplete walk.
 const INCOMPLETE_REASONS_MAX: usize = 20;
 
-/// Most entries of a directory and of those above it together, which are in memory at once; about 150 bytes each.
+/// Maximum number of entries of a directory and of those above it together, which are in memory at once; about 150 bytes each.
 const OPEN_ENTRIES_MAX: usize = 1_000_000;
 
 /// Limits of a walk (`[indexing]` in the configuration).

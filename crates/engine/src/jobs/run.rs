@@ -17,7 +17,7 @@ use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, NextJob, Store,
 
 /// Time between reads of a job that another process runs, and between reports of the progress of one that runs here.
 pub(super) const POLL: Duration = Duration::from_millis(250);
-/// The most claims that a caller may lose or give up before it fails.
+/// Maximum number of claims that a caller may lose or give up before it fails.
 const LOST_CLAIMS_MAX: usize = 10;
 
 /// The effect of [`RunControl::cancel`] on a job.
@@ -239,7 +239,7 @@ pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault,
     }
 }
 
-/// Most projects whose order is kept.
+/// Maximum number of projects whose order is kept.
 const SERVED_MAX: usize = 256;
 
 /// The projects whose jobs a process has claimed, so that those of one project do not keep the others waiting.
@@ -269,7 +269,7 @@ pub struct Choice<'a> {
     pub kind: &'a str,
     /// The projects that have had their turn.
     pub served: &'a ServedProjects,
-    /// The most jobs of one project that this process runs at a time.
+    /// Maximum number of jobs of one project that this process runs at a time.
     pub share: usize,
     /// Jobs that another part of this process takes up.
     pub except: &'a [String],

@@ -15,7 +15,7 @@ pub const SCANNED: &[SkipReason] =
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// The most bytes of all files.
+/// Maximum size of all files together, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 /// The time limit for all files. The file that is being read when it expires is finished.
 const TIME_MAX: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use crate::search::LineFinder;
 const NAME_CHARS_MIN: usize = 2;
 /// Longer texts are not searched for.
 const TEXT_BYTES_MAX: usize = 512;
-/// The most texts that are searched for at once.
+/// Maximum number of texts that are searched for at once.
 const TEXTS_MAX: usize = 8;
 
 /// A search in files that are not indexed.

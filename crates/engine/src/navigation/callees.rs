@@ -12,11 +12,11 @@ use store::navigation::{self, DefinitionAt};
 use store::symbols::file_symbol_id;
 use store::uses::{self, Certainty as StoredCertainty, UseRow, UseTarget, UsedFor, Uses};
 
-/// Most uses of one symbol that are read.
+/// Maximum number of uses of one symbol that are read.
 const USES_MAX: i64 = 5000;
-/// Most definitions of a file that are examined to find those inside a symbol.
+/// Maximum number of definitions of a file that are examined to find those inside a symbol.
 const INNER_MAX: i64 = 20_000;
-/// Most lines that are listed for one callee.
+/// Maximum number of lines that are listed for one callee.
 pub(super) const LINES_MAX: usize = 20;
 
 /// Returns the symbols of a target and of all definitions inside it.

@@ -16,13 +16,13 @@ use store::navigation::{self, DefinitionAt};
 use store::symbols::{self, HalvesRow};
 use store::{ProjectTx, RepositoryRow};
 
-/// Most files whose symbols are read. If there are more, numbers are lower bounds.
+/// Maximum number of files whose symbols are read. If there are more, numbers are lower bounds.
 const FILES_MAX: usize = 200;
 /// Files whose symbols are read together.
 const PAGE_FILES: usize = 16;
-/// Most declarations that a fault lists.
+/// Maximum number of declarations that a fault lists.
 const DECLARATIONS_MAX: usize = 3;
-/// Most declarations whose lines are read.
+/// Maximum number of declarations whose lines are read.
 const LINES_MAX: usize = 100;
 /// Kind of fields in answers.
 const FIELD: &str = "field";

@@ -11,11 +11,11 @@ use languages::{Closeness, bare, fold, identifier_at, nfc, spellings_of_name};
 use store::navigation::{self, DefinitionAt, FoundDefinitions, NamedDefinitions};
 use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
 
-/// Most definitions of one name that are read.
+/// Maximum number of definitions of one name that are read.
 pub(super) const DEFINITIONS_MAX: usize = 2000;
-/// Most definitions in the answer for an ambiguous name.
+/// Maximum number of definitions in the answer for an ambiguous name.
 pub(super) const CANDIDATES_MAX: usize = 20;
-/// Most readings of a text by which fields are searched for.
+/// Maximum number of readings of a text by which fields are searched for.
 const FIELD_READINGS_MAX: usize = 2;
 
 /// The subject of a request.
@@ -112,8 +112,8 @@ impl Finder<'_> {
         self.repositories.iter().map(|repository| repository.id).collect()
     }
 
-    /// Finds the definitions that a text means by one of its readings; `None` if there is no such name. Warns if they have another spelling
-    /// than the one that was asked for.
+    /// Finds the definitions that a text means by one of its readings; `None` if there is no such name. Warns if they have a different
+    /// spelling from the one that was asked for.
     async fn named(
         &mut self,
         readings: &[Reading],
@@ -453,7 +453,7 @@ impl Finder<'_> {
     }
 }
 
-/// Most names in the details of a fault.
+/// Maximum number of names in the details of a fault.
 const NEAREST_MAX: usize = 5;
 
 /// Fields whose values are names that code uses.

@@ -14,7 +14,7 @@ use languages::symbols::reports_uses;
 use store::navigation::{self, DefinitionAt};
 use store::uses;
 
-/// Most names that a message lists.
+/// Maximum number of names that a message lists.
 const NAMES_SHOWN: usize = 5;
 
 /// Counts the uses of the symbol that are not resolved, and warns of those of the definitions that the walk reached, beyond which the walk

@@ -74,7 +74,7 @@ fn with_declarations(targets: Vec<Target>) -> Vec<Target> {
     joined
 }
 
-/// Returns whether a definition may be declared in another file than the one that defines it.
+/// Returns whether a definition may be declared in a different file from the one that defines it.
 pub(super) fn has_declarations(definition: &DefinitionAt) -> bool {
     let is_c = matches!(definition.language.as_deref(), Some("c" | "cpp"));
     is_c && matches!(definition.kind.as_str(), "function" | "method" | "constructor" | "variable")

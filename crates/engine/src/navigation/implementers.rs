@@ -22,11 +22,11 @@ use store::navigation::DefinitionAt;
 pub(super) const METHOD: &str = "method";
 /// The start of the signature of a method that does not belong to an interface, as every formatted file has it.
 const WITH_RECEIVER: &str = "func (";
-/// Most names that are looked up at once.
+/// Maximum number of names that are looked up at once.
 const NAMES_MAX: usize = TYPES_MAX;
-/// Most interfaces whose methods are compared with those of one type.
+/// Maximum number of interfaces whose methods are compared with those of one type.
 const INTERFACES_MAX: usize = 500;
-/// Most types with some of the methods whose other embedded types are examined; further ones do not count.
+/// Maximum number of types with some of the methods whose other embedded types are examined; further ones do not count.
 const PARTIAL_MAX: usize = 200;
 
 /// A definition of a method, as symbol and file.

@@ -13,7 +13,7 @@ use contract::Fault;
 use store::navigation::DefinitionAt;
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
-/// Most methods that are listed with a type that overrides them.
+/// Maximum number of methods that are listed with a type that overrides them.
 pub(super) const OVERRIDES_MAX: usize = 20;
 
 /// Relations of a symbol that follow from methods alone.

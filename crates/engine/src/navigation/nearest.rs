@@ -11,9 +11,9 @@ use store::{ProjectTx, use_places};
 const NAME_CHARS_MIN: usize = 3;
 /// Longer names are similar to none, because the comparison takes time in proportion to their length.
 const NAME_CHARS_MAX: usize = 100;
-/// Most names that are compared.
+/// Maximum number of names that are compared.
 const COMPARED_MAX: i64 = 50_000;
-/// Most names in an answer.
+/// Maximum number of names in an answer.
 const NEAREST_MAX: usize = 5;
 
 /// Returns the names of definitions in `repositories` that are spelled like `name`, the most similar first.

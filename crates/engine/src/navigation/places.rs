@@ -14,9 +14,9 @@ use store::navigation::{self, DefinitionAt, FoundDefinitions, NamedDefinitions};
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
-/// Most uses (a source with all its places) of one symbol that are read. If there are more, numbers are lower bounds.
+/// Maximum number of uses (a source with all its places) of one symbol that are read. If there are more, numbers are lower bounds.
 const USES_MAX: i64 = 20_000;
-/// Most names of one symbol and of the definitions inside it.
+/// Maximum number of names of one symbol and of the definitions inside it.
 const NAMES_MAX: usize = 500;
 
 /// Returns the kinds of use that a request wants, as a mask.

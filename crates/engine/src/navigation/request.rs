@@ -12,9 +12,9 @@ pub struct NavigationRequest {
     pub relation: Relation,
     /// Roots of the repositories in which the symbol is looked up; empty: all.
     pub repository_roots: Vec<String>,
-    /// Most steps of `impact` and `hierarchy`.
+    /// Maximum number of steps of `impact` and `hierarchy`.
     pub depth: u32,
-    /// Most places of the answer.
+    /// Maximum number of places of the answer.
     pub limit: usize,
     /// Places to skip.
     pub offset: usize,

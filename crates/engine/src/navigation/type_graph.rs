@@ -24,19 +24,19 @@ pub(super) const KINDS: [&str; 3] = [STRUCT, INTERFACE, "type"];
 /// The method of the interface `error`, which the language itself defines, and its shape.
 const ERROR: (&str, Shape) = ("Error", Shape { parameters: 0, results: 1 });
 
-/// Most steps from an embedding type to an embedded one.
+/// Maximum number of steps from an embedding type to an embedded one.
 const LEVELS_MAX: usize = 8;
-/// Most types of one graph, where several definitions of one type count as several.
+/// Maximum number of types of one graph, where several definitions of one type count as several.
 pub(super) const TYPES_MAX: usize = 2000;
-/// Most types, embedded types and definitions of methods that are examined to compare the types of one question.
+/// Maximum number of types, embedded types and definitions of methods that are examined to compare the types of one question.
 pub(super) const LOOKS_MAX: usize = 500_000;
-/// Most edges that are read for one step.
+/// Maximum number of edges that are read for one step.
 const EDGES_MAX: i64 = 10_000;
-/// Most methods that are read at once.
+/// Maximum number of methods that are read at once.
 pub(super) const METHODS_MAX: i64 = 20_000;
-/// Most packages whose methods are read.
+/// Maximum number of packages whose methods are read.
 const PACKAGES_MAX: usize = 64;
-/// Most files whose types' embedded types are read.
+/// Maximum number of files whose types' embedded types are read.
 const FILES_MAX: usize = 500;
 /// Files whose symbols are read together.
 const PAGE_FILES: usize = 16;

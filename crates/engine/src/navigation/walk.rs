@@ -11,11 +11,11 @@ use store::navigation;
 use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{Certainty, UsePlace, UsedFor};
 
-/// Most definitions that a walk reaches.
+/// Maximum number of definitions that a walk reaches.
 pub(super) const NODES_MAX: usize = 2000;
 /// Steps of relations that show all levels.
 pub(super) const ALL_LEVELS: u32 = 10;
-/// Most edges that are read for one step.
+/// Maximum number of edges that are read for one step.
 const EDGES_MAX: i64 = 10_000;
 /// No step begins later than this after the start of a walk.
 const TIME_MAX: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ pub(super) struct Way {
     pub(super) kinds: i16,
     /// Edges at least as certain as this.
     pub(super) certainty: Certainty,
-    /// Most steps.
+    /// Maximum number of steps.
     pub(super) depth: u32,
 }
 
@@ -131,7 +131,7 @@ async fn edges(
     }
 }
 
-/// Returns the files of the symbols, by which edges from them are looked up.
+/// Returns the files of the symbols; edges from the symbols are looked up by them.
 async fn files_of(navigator: &mut Navigator<'_>, symbols: &[i64], way: Way) -> Result<Vec<i64>, Fault> {
     if way.to_users {
         return Ok(Vec::new());

@@ -23,7 +23,7 @@ pub struct SearchRequest {
     pub case_file: bool,
     /// `true` if words, phrases and exclusions are compared case-sensitively.
     pub case_tokens: bool,
-    /// Most hits, 1 ..= `search.top_max`; lines of an exact search, 1 ..= `search.exact_top_max`.
+    /// Maximum number of hits, 1 ..= `search.top_max`; lines of an exact search, 1 ..= `search.exact_top_max`.
     pub top: usize,
     /// Hits to skip, up to `search.offset_max`; lines of an exact search, up to `search.exact_matches_max`.
     pub offset: usize,

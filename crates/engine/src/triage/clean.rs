@@ -10,7 +10,7 @@ use crate::indexing::{is_secret_value, redact};
 pub(super) struct Cleaner {
     /// `true` if secrets are redacted.
     pub(super) redact: bool,
-    /// Longest text in bytes.
+    /// Maximum length of a text in bytes.
     pub(super) text_bytes_max: usize,
     /// Longest list.
     pub(super) list_max: usize,

@@ -16,7 +16,7 @@ use store::{Index, Project, Store};
 const MODES: [Mode; 3] = [Mode::Code, Mode::Prose, Mode::ExtractedProse];
 /// Longest snippet of a hit, in characters.
 const SNIPPET_CHARS_MAX: usize = 240;
-/// Most queries for one finding; each is searched once in each mode.
+/// Maximum number of queries for one finding; each is searched once in each mode.
 const QUERIES_MAX: usize = 8;
 /// Size limit of the answer to one query.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -95,7 +95,7 @@ impl PackWarning {
 pub struct EvidenceOptions {
     /// Participation of the dense retriever.
     pub vectors: Vectors,
-    /// Most hits per query and mode.
+    /// Maximum number of hits per query and mode.
     pub hits_max: usize,
 }
 

@@ -68,8 +68,8 @@ pub fn report_seeds() -> Vec<Vec<u8>> {
     seeds.map(|(source, text)| [&[source], text.as_bytes()].concat()).to_vec()
 }
 
-/// Checks that each item becomes a record or an error, also if the format is not that of the report, that a report of the
-/// right format has the same items, and that records are bounded, can be read back and have stable ids.
+/// Checks that each item becomes a record or an error, even if the format is not that of the report, that a report of the right format has
+/// the same items, and that records are bounded, can be read back and have stable ids.
 pub fn fuzz_report(data: &[u8]) {
     let [source, text @ ..] = data else { return };
     let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], &defaults().triage);

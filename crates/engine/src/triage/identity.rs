@@ -6,7 +6,7 @@ use super::record::{Package, Record, record_id};
 use super::source::FindingSource;
 use store::triage::{Identity, Related};
 
-/// Most claims of an item; the others are ignored.
+/// Maximum number of claims of an item; the others are ignored.
 const CLAIMS_MAX: usize = 12;
 
 /// Texts that scanners write where a fingerprint is unknown.

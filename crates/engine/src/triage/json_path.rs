@@ -33,13 +33,13 @@ pub(super) fn scalar_text(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the first number at one of `paths`, also if written as text.
+/// Returns the first number at one of `paths`, even if written as text.
 pub(super) fn number_at(value: &Value, paths: &[&str]) -> Option<f64> {
     let parse = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     paths.iter().find_map(|path| parse(value_at(value, path)?)).filter(|number| number.is_finite())
 }
 
-/// Returns the first boolean at one of `paths`, also if written as `yes`, `no` or a number.
+/// Returns the first boolean at one of `paths`, even if written as `yes`, `no` or a number.
 pub(super) fn bool_at(value: &Value, paths: &[&str]) -> Option<bool> {
     let parse = |value: &Value| match value {
         Value::Bool(truth) => Some(*truth),

@@ -9,7 +9,7 @@ use store::{Access, Project, ProjectTx, Store};
 
 /// The number of items whose records are looked up at once.
 const LOOKUP_ITEMS: usize = 500;
-/// The most attempts to find free ids for new records. Each attempt skips all ids found to be taken.
+/// Maximum number of attempts to find free ids for new records. Each attempt skips all ids found to be taken.
 const TRIES_MAX: usize = 50;
 
 /// The records of a report's items.

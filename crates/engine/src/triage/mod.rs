@@ -1,9 +1,9 @@
 //! Security findings: reports of scanners become records, people record decisions about them, and search finds both.
 //!
-//! A report is processed in steps: [`Report::read`] refuses files of another format than the caller named, and files with more than one
-//! report; [`split_items()`] splits the report into items, so that a broken item does not affect the others; a mapping for each report
-//! format converts an item to a record; the record is stored in a table; the index job indexes one text per record under the root
-//! [`RECORDS_ROOT`].
+//! A report is processed in steps: [`Report::read`] refuses files of a different format from the one that the caller named, and files with
+//! more than one report; [`split_items()`] splits the report into items, so that a broken item does not affect the others; a mapping for
+//! each report format converts an item to a record; the record is stored in a table; the index job indexes one text per record under the
+//! root [`RECORDS_ROOT`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

@@ -38,7 +38,7 @@ impl Dictionaries {
         &self.folder
     }
 
-    /// The current dictionary; none if no list is installed or lists are disabled.
+    /// The current dictionary; `None` if no list is installed or lists are disabled.
     pub async fn current(&self) -> Option<Arc<Dictionary>> {
         if self.settings.enabled == Enabled::Off {
             return None;

@@ -34,7 +34,7 @@ pub use portable_export::export;
 pub static KIND: JobKind =
     JobKind { name: "index", lane: |_| WRITER_LANE.to_owned(), parallel: |_| 1, execute: Some(execute) };
 
-/// Most runs that a call attaches to in a row if they do less than it requested; it then returns the report of the last one.
+/// Maximum number of runs that a call attaches to in a row if they do less than it requested; it then returns the report of the last one.
 const ATTACHED_RUNS_MAX: usize = 3;
 
 /// The job that indexes `root` into `project`.

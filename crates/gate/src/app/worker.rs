@@ -32,7 +32,7 @@ pub async fn run_worker_loops(app: Arc<App>, kinds: &[&'static JobKind]) {
 struct Work {
     kind: &'static str,
     execute: Execute,
-    /// Most jobs of one project at a time.
+    /// Maximum number of jobs of one project at a time.
     share: usize,
     served: ServedProjects,
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Largest file.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Most entries of the folder itself, files of other kinds included.
+/// Maximum number of entries of the folder itself, files of other kinds included.
 const FILES_MAX: usize = 20_000;
 /// Errors that a fault lists.
 const ERRORS_LISTED_MAX: usize = 20;

@@ -232,7 +232,7 @@ impl Call {
         self.with_notes(|notes| notes.suggestion.clone())
     }
 
-    /// Sets the `run_id` of the envelope, also if the call fails afterwards.
+    /// Sets the `run_id` of the envelope, even if the call fails afterwards.
     pub fn set_run_id(&self, run_id: impl Into<String>) {
         self.with_notes(|notes| notes.run_id = Some(run_id.into()));
     }

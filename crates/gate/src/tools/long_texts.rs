@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use contract::{ECHO_CHARS_MAX, Fault, echo, escaped_line};
 
-/// Most texts of one call that are shortened.
+/// Maximum number of texts of one call that are shortened.
 const TEXTS_MAX: usize = 32;
 /// Replaces every quote but the first.
 const ELLIPSIS: &str = "…";
@@ -24,7 +24,7 @@ impl LongTexts {
         Self(texts)
     }
 
-    /// Shortens the quotes in message, hint and details of `fault`, also in trimmed and escaped form.
+    /// Shortens the quotes in message, hint and details of `fault`, including trimmed and escaped ones.
     pub(super) fn shorten(&self, fault: &mut Fault) {
         for text in &self.0 {
             let mut quoted = false;

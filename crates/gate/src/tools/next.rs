@@ -269,7 +269,7 @@ impl AnsweredCall {
         }
     }
 
-    /// Returns `true` if the arguments choose another portable file than that of the project or of a repository.
+    /// Returns `true` if the arguments choose a different portable file from that of the project or of a repository.
     fn names_a_file(&self) -> bool {
         ["out", "path", "mode", "codeDir", "proseDir"].iter().any(|name| self.arguments.contains_key(*name))
     }

@@ -287,7 +287,7 @@ impl InputSchema {
         Ok(Self { validator, fields, choices })
     }
 
-    /// Replaces texts that are one of the listed values of their field in another case, also in lists, by that value.
+    /// Replaces texts that are one of the listed values of their field in another case, including those in lists, by that value.
     pub(super) fn fold_choices(&self, arguments: &mut Value) {
         for (field, choices) in &self.choices {
             match arguments.get_mut(field) {

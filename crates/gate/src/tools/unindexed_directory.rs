@@ -14,14 +14,14 @@ use tenancy::AllowedRoots;
 
 /// Warning code: the caller's directory is in no index.
 pub(super) const NOT_INDEXED: &str = "directory_not_indexed";
-/// Warning code: the caller's directory is indexed in another project than the one that was searched.
+/// Warning code: the caller's directory is indexed in a different project from the one that was searched.
 pub(super) const IN_OTHER_PROJECT: &str = "directory_in_other_project";
 
-/// Most working directories of a caller that are examined.
+/// Maximum number of working directories of a caller that are examined.
 const DIRECTORIES_MAX: usize = 4;
-/// Most other projects that are searched for a directory.
+/// Maximum number of other projects that are searched for a directory.
 const PROJECTS_MAX: usize = 32;
-/// Most repositories that a warning names.
+/// Maximum number of repositories that a warning names.
 const NAMES_MAX: usize = 3;
 
 /// Adds a warning for the first of `directories` (canonical paths) that is in a git repository or below a configured root. Call

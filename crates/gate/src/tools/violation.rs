@@ -11,7 +11,7 @@ use contract::{Violation, echo, echo_within};
 
 /// Messages quote names of fields up to this many characters; they truncate a longer one or give only its length.
 const NAME_CHARS_MAX: usize = 64;
-/// Most allowed values that a violation lists.
+/// Maximum number of allowed values that a violation lists.
 const ALLOWED_MAX: usize = 50;
 /// Number of unknown fields for which the nearest known field is suggested.
 const NEAREST_MAX: usize = 16;

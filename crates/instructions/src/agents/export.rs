@@ -38,7 +38,7 @@ pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)
     texts
 }
 
-/// The heading of the entries that a file only names, and the comment below it, by which an import recognises them.
+/// The heading of the entries that a file only names, and the comment below it, so that an import recognises them.
 const NAMED_HEADING: &str = "On demand";
 pub(super) const NAMED_COMMENT: &str = "<!-- instructions on demand -->";
 const NAMED_LEAD: &str = "These are not always needed. When the description of one fits the task, or a person names it, read its file, \

@@ -6,7 +6,7 @@ use super::globs::split_globs;
 use crate::files::split_front_matter;
 use crate::yaml;
 
-/// Longest front matter in bytes.
+/// Maximum length of the front matter in bytes.
 const BYTES_MAX: usize = 64 << 10;
 /// Keys whose values are globs. Agents write them without quotes, and then YAML takes `*` for an alias.
 const GLOB_KEYS: &[&str] = &["globs", "glob", "applyTo"];

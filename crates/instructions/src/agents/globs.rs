@@ -3,7 +3,7 @@
 use crate::entry::{CATEGORY_CHARS_MAX, Instruction};
 use crate::scope::{SCOPE_PREFIX, encoded, is_valid_glob, scopes};
 
-/// Most categories of an entry.
+/// Maximum number of categories of an entry.
 const CATEGORIES_MAX: usize = 32;
 /// Longest glob whose braces are expanded, in bytes.
 const EXPANDED_BYTES_MAX: usize = 512;

@@ -9,7 +9,7 @@ use contract::truncate_chars;
 use super::markdown::{Kind, Markdown};
 use crate::canonical::normalised_text;
 
-/// Most rules of a file.
+/// Maximum number of rules of a file.
 const SECTIONS_MAX: usize = 1000;
 /// Longest context in a heading, in characters.
 const CONTEXT_CHARS_MAX: usize = 80;

@@ -1,4 +1,4 @@
-//! C: how its files are known, its grammar and its queries.
+//! C: how its files are recognised, its grammar and its queries.
 
 pub(crate) mod mask;
 pub(crate) mod symbols;
@@ -6,7 +6,7 @@ pub(crate) mod symbols;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "c",
     title: "C",

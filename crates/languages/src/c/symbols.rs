@@ -23,7 +23,7 @@ pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
 pub(crate) struct Walk<'t> {
     /// Names of parameters, local variables and type parameters, a set for each scope that can bind some.
     locals: Vec<HashSet<&'t str>>,
-    /// The names of the classes around, with those of their base classes.
+    /// The names of the enclosing classes, with those of their base classes.
     pub(crate) classes: Vec<(&'t str, Vec<&'t str>)>,
     /// The parameters of a template, until the scope is opened to which they belong.
     pub(crate) template: Vec<Node<'t>>,
@@ -161,7 +161,7 @@ impl<'t> Walk<'t> {
         };
         let declared = self.declarator(b, node_declarator, base);
         if declared.function.is_none() && node_declarator.kind() != "operator_cast" {
-            // A macro made it look like a function: the content of the braces belongs to the scope around.
+            // A macro made it look like a function: the content of the braces belongs to the enclosing scope.
             self.each_except(b, node, &["type", "declarator", "body"]);
             if let Some(body) = node.child_by_field_name("body") {
                 b.descend(|b| self.each(b, body));

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use crate::c::symbols::{Walk, children};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
-/// Most parts of the name of a namespace.
+/// Maximum number of parts of the name of a namespace.
 const PARTS_MAX: usize = 16;
 
 impl<'t> Walk<'t> {

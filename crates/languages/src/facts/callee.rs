@@ -6,10 +6,10 @@ use tree_sitter::Node;
 use super::values::{self, VALUE_BYTES_MAX};
 use crate::identifier::Marks;
 
-/// Most receivers without a name at which a chain is tried, and the most bytes of the text after one.
+/// Maximum number of receivers without a name at which a chain is tried, and of bytes of the text after one.
 const RECEIVERS_MAX: usize = 8;
 const TAIL_BYTES_MAX: usize = 8 * VALUE_BYTES_MAX;
-/// Most parentheses around a callee.
+/// Maximum number of parentheses around a callee.
 const PARENTHESES_MAX: usize = 8;
 /// Keywords that begin an expression with a block or an argument of their own. Before brackets they look like the name of a function.
 const BLOCK_WORDS: &[&str] = &[

@@ -19,9 +19,9 @@ pub(super) fn callee_of<'t>(item: &Item<'t, '_>) -> (Node<'t>, usize) {
     (node, inside.unwrap_or(node.end_byte()))
 }
 
-/// Most calls listed for a chunk.
+/// Maximum number of calls listed for a chunk.
 const CALLS_MAX: usize = 128;
-/// Most bytes of a value, and of the text between it and its target, for which an alias is considered.
+/// Maximum number of bytes of a value, and of the text between it and its target, for which an alias is considered.
 const NEAR_BYTES_MAX: usize = 8 * VALUE_BYTES_MAX;
 /// Marks that a name may have in one language and not in another.
 const MARKS: [char; 4] = ['!', '?', '$', '`'];

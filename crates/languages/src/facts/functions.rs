@@ -14,7 +14,7 @@ use crate::stop::Stopped;
 
 /// Functions with more lines than this, without decorators above and documentation, violate the lint rule `long-function`.
 const FUNCTION_LINES_MAX: usize = 100;
-/// Most words before a definition among which the one that applies to it is looked for.
+/// Maximum number of words before a definition among which the one that applies to it is looked for.
 const SECTIONS_MAX: usize = 64;
 /// Names of the receiver of a method.
 const RECEIVERS: &[&str] = &["self", "cls", "this"];
@@ -39,7 +39,7 @@ impl<'t> Section<'t> {
         let applies = |section: &&Self| {
             section.parent == definition.parent && section.range.contains(&definition.start)
         };
-        // A method of the class itself has another receiver.
+        // A method of the class itself has a different receiver.
         let own = outline.text.get(definition.start..definition.name_start);
         let is_own = own.is_some_and(|head| !head.contains('.'));
         sections[..before]

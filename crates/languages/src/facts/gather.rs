@@ -18,7 +18,7 @@ use super::{member, visibility};
 use crate::outline::{Definition, Outline};
 use crate::stop::{Stop, Stopped};
 
-/// Most imported paths of a file, including their parent paths.
+/// Maximum number of imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;
 /// Reading texts longer than this, in bytes, is limited, because they can be nested (`a().b().c()`, `await await x`).
 const LONG_BYTES: usize = 1024;

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::values::{self, VALUE_BYTES_MAX};
 use crate::identifier::Marks;
 
-/// Most names of a chain.
+/// Maximum number of names of a chain.
 const NAMES_MAX: usize = 8;
 /// Kinds of nodes that may follow `->` as a member; elsewhere the arrow belongs to a function.
 const AFTER_ARROWS: &[&str] = &["field_identifier", "name"];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::field::Field;
 use crate::outline::Definition;
 
-/// Most values of one field of a chunk, or of a definition.
+/// Maximum number of values of one field of a chunk, or of a definition.
 const VALUES_MAX: usize = 256;
 
 /// The facts of one definition.

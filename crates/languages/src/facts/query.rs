@@ -8,7 +8,7 @@ use super::field::{Field, Flag};
 use crate::stop::{Stop, Stopped};
 use crate::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
 
-/// Most captures in one file; a generated table could have any number.
+/// Maximum number of captures in one file; a generated table could have any number.
 const ITEMS_MAX: usize = 500_000;
 
 macro_rules! roles {

@@ -3,7 +3,7 @@
 use super::chain::{SEPARATORS, UNENDED_TIMES_MAX, is_beyond_ascii, parts, string_end};
 use crate::identifier::{Marks, nfc};
 
-/// Longest value in bytes; longer texts are not names.
+/// Maximum length of a value in bytes; longer texts are not names.
 pub(super) const VALUE_BYTES_MAX: usize = 120;
 
 /// The text with folded whitespace; `None` if it is empty or too long.

@@ -110,7 +110,7 @@ pub struct HighlightedSpan {
 /// Limits of the work that one file may cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HighlightLimits {
-    /// Longest text in bytes that is coloured; more than [`PARSED_BYTES_MAX`] has no effect.
+    /// Maximum length in bytes of a text that is coloured; more than [`PARSED_BYTES_MAX`] has no effect.
     pub bytes_max: usize,
     /// Time limit for one file. Does not include compiling the query of its language, a few milliseconds once per process.
     pub timeout: Duration,

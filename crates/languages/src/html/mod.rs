@@ -1,9 +1,9 @@
-//! HTML: how its files are known, its grammar and its queries.
+//! HTML: how its files are recognised, its grammar and its queries.
 
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "html",
     title: "HTML",

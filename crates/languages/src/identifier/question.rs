@@ -19,7 +19,7 @@ const LEADING: [char; 8] = ['$', '@', '#', '&', '*', ':', '%', '~'];
 const TRAILING: [char; 4] = ['!', '?', '\'', '='];
 /// Punctuation that a sentence leaves around a name.
 const PUNCTUATION: [char; 4] = [',', ';', '.', ':'];
-/// Most names of a chain.
+/// Maximum number of names of a chain.
 const PARTS_MAX: usize = 32;
 
 /// Splits the text of a name; `None` if it is not a name. A name has white space only between backticks, and after the word `operator`:

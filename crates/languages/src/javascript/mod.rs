@@ -1,11 +1,11 @@
-//! JavaScript: how its files are known, its grammar and its queries.
+//! JavaScript: how its files are recognised, its grammar and its queries.
 
 pub(crate) mod symbols;
 
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "javascript",
     title: "JavaScript",

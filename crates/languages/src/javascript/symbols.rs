@@ -24,7 +24,7 @@ pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
 /// The walk through a file.
 struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
-    /// The functions around, innermost last.
+    /// The enclosing functions, innermost last.
     frames: Vec<Frame>,
     /// `true` if the next declaration is exported.
     exported: bool,

@@ -1,4 +1,4 @@
-//! Kotlin: how its files are known, its grammar and its queries.
+//! Kotlin: how its files are recognised, its grammar and its queries.
 
 mod mask;
 mod symbols;
@@ -6,7 +6,7 @@ mod symbols;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "kotlin",
     title: "Kotlin",

@@ -32,7 +32,7 @@ struct Class<'t> {
 /// The state of the walk: what is known about the nodes around the current one.
 #[derive(Default)]
 struct Walk<'t> {
-    /// Variables of the functions around, with their values if these are known outside of the function.
+    /// Variables of the enclosing functions, with their values if these are known outside of the function.
     locals: Vec<HashMap<&'t str, Option<ExprId>>>,
     classes: Vec<Class<'t>>,
     has_package: bool,

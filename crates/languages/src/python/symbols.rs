@@ -20,7 +20,7 @@ pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
 /// The walk through a file.
 struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
-    /// The functions around, innermost last.
+    /// The enclosing functions, innermost last.
     frames: Vec<Frame<'t>>,
     /// End of the last assigned value; names before it have their previous meaning.
     assigned_from: usize,

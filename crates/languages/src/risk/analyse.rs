@@ -6,11 +6,11 @@ use super::rule_set::RuleSet;
 use super::walk::{Followed, Summary, follow};
 use crate::facts::Flow;
 
-/// Most rounds over the functions; flows through longer chains of calls are not found.
+/// Maximum number of rounds over the functions; flows through longer chains of calls are not found.
 const ROUNDS_MAX: usize = 4;
-/// Most names that are evaluated in a file, over all functions and rounds.
+/// Maximum number of names that are evaluated in a file, over all functions and rounds.
 const WORK_MAX: usize = 2_000_000;
-/// Most findings of each kind in a file.
+/// Maximum number of findings of each kind in a file.
 const FOUND_MAX: usize = 150;
 
 /// Finds sources, sinks and sanitizers in a file, and untrusted input that reaches a sink. `flow` is the data flow of

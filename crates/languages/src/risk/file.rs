@@ -13,13 +13,13 @@ use crate::innermost::Innermost;
 const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "elixir", "haskell"];
 /// A call may mean any function of its name in the file if there are at most this many.
 const SAME_NAME_MAX: usize = 3;
-/// Most bytes of a call or value that a rule's pattern is matched against.
+/// Maximum number of bytes of a call or value that a rule's pattern is matched against.
 const PATTERN_TEXT_MAX: usize = 2048;
-/// Most bytes at the end of a function that are searched for its last expression.
+/// Maximum number of bytes at the end of a function that are searched for its last expression.
 const TAIL_BYTES_MAX: usize = 4096;
-/// Most names in the arguments of a call whose assignments are looked up.
+/// Maximum number of names in the arguments of a call whose assignments are looked up.
 const ARGUMENT_NAMES_MAX: usize = 64;
-/// Most assignments before a call that are searched for the value of an argument.
+/// Maximum number of assignments before a call that are searched for the value of an argument.
 const ASSIGNMENTS_BACK_MAX: usize = 200;
 /// Names of the current object or type.
 const SELF_NAMES: &[&str] = &["self", "this", "Self", "cls", "super", "static"];

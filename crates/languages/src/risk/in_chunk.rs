@@ -64,7 +64,7 @@ impl ChunkRisk {
         (risk != Self::default()).then_some(risk)
     }
 
-    /// The facts by which filters find it; none for sanitizers, which are not a risk.
+    /// The facts by which filters find it; empty for sanitizers, which are not a risk.
     #[must_use]
     pub fn facts(&self) -> Vec<(Field, String)> {
         let mut facts: Vec<(Field, String)> = self.findings().flat_map(|(_, facts)| facts).collect();

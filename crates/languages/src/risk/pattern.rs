@@ -6,7 +6,7 @@ pub(super) struct ChainPattern {
     parts: Vec<Box<str>>,
 }
 
-/// Most `*` in a pattern, so that matching stays linear in practice.
+/// Maximum number of `*` in a pattern, so that matching stays linear in practice.
 const STARS_MAX: usize = 2;
 
 impl ChainPattern {

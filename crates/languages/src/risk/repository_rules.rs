@@ -11,7 +11,7 @@ use crate::ChunkLimits;
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Time limit for the examples of a repository's rules.
 const EXAMPLES_TIME_MAX: Duration = Duration::from_secs(10);
-/// Most rules of a project.
+/// Maximum number of rules of a project.
 const RULES_MAX: usize = 2000;
 
 impl RuleSet {

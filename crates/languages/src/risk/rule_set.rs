@@ -27,13 +27,13 @@ const ENGINE_VERSION: u32 = 2;
 /// Size classes in bytes of a compiled `pattern`: it counts as the smallest class that it fits in, and is rejected if it
 /// exceeds the last.
 const PATTERN_SIZES: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
-/// Most bytes of all compiled patterns together, because rules come with untrusted repositories.
+/// Maximum size of all compiled patterns together in bytes, because rules come with untrusted repositories.
 const PATTERNS_SIZE_MAX: usize = 64 << 20;
 /// Size limit in bytes of a pattern's search cache, for each thread.
 const PATTERN_CACHE_MAX: usize = 1 << 18;
 /// Size limit in bytes of the compiled names of a language.
 const WORDS_SIZE_MAX: usize = 2 << 20;
-/// Most categories: a set of them is a machine word.
+/// Maximum number of categories: a set of them is a machine word.
 const CATEGORIES_MAX: usize = 64;
 
 /// A checked set of rules.

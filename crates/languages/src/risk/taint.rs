@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-/// Most origins that are stored for a value.
+/// Maximum number of origins that are stored for a value.
 const ORIGINS_MAX: usize = 8;
-/// Most lines that are stored between a source and a sink.
+/// Maximum number of lines that are stored between a source and a sink.
 pub(super) const STEPS_MAX: usize = 8;
-/// Most names of a function whose taint is tracked.
+/// Maximum number of names of a function whose taint is tracked.
 const TAINTED_NAMES_MAX: usize = 512;
 
 /// The origin of a value.

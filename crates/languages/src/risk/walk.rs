@@ -10,13 +10,13 @@ use super::taint::{Env, Origin, STEPS_MAX, Taint, Taints};
 
 /// Deepest nesting of calls that are evaluated; in deeper calls all names count as used.
 const DEPTH_MAX: usize = 24;
-/// Most steps that are followed in a function.
+/// Maximum number of steps that are followed in a function.
 const FUNCTION_STEPS_MAX: usize = 4000;
-/// Most pairs of a parameter and a sink that it reaches, for a function.
+/// Maximum number of pairs of a parameter and a sink that it reaches, for a function.
 const REACHES_MAX: usize = 64;
-/// Most functions that a flow is followed through.
+/// Maximum number of functions that a flow is followed through.
 const VIA_MAX: usize = 4;
-/// Most flows, and most tainted calls, of a function.
+/// Maximum number of flows, and of tainted calls, of a function.
 const FOUND_MAX: usize = 150;
 
 /// The summary of a function for its callers.

@@ -1,4 +1,4 @@
-//! Ruby: how its files are known, its grammar and its queries.
+//! Ruby: how its files are recognised, its grammar and its queries.
 
 mod symbols;
 
@@ -6,7 +6,7 @@ use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "ruby",
     title: "Ruby",

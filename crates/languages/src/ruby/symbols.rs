@@ -38,9 +38,9 @@ struct Walk<'t> {
     /// Index of the first visible scope in `locals`.
     first_local: usize,
     myself: Myself,
-    /// The class or module around, with the scope of its members.
+    /// The enclosing class or module, with the scope of its members.
     class: Option<(SymbolId, ScopeId)>,
-    /// The method around.
+    /// The enclosing method.
     method: Option<&'t str>,
     /// `true` if the following methods belong to the class itself: `class << self`, `module_function`.
     is_singleton: bool,

@@ -23,7 +23,7 @@ use super::{merge, name};
 
 /// Separates the headings of a path: `Guide > Install`.
 const SEPARATOR: &str = " > ";
-/// Most headings of a document; what follows belongs to the last one.
+/// Maximum number of headings of a document; what follows belongs to the last one.
 const HEADINGS_MAX: usize = 10_000;
 
 /// A heading, which begins a section.

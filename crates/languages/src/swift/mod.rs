@@ -1,11 +1,11 @@
-//! Swift: how its files are known, its grammar and its queries.
+//! Swift: how its files are recognised, its grammar and its queries.
 
 mod symbols;
 
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "swift",
     title: "Swift",

@@ -11,13 +11,13 @@ use super::table::{
 use crate::identifier::Marks;
 use crate::stop::Stop;
 
-/// Most scopes, symbols, imports and uses of one file, each. Generated files have more; the rest is dropped.
+/// Maximum number of scopes, symbols, imports and uses of one file, each. Generated files have more; the rest is dropped.
 pub(super) const ROWS_MAX: usize = 100_000;
-/// Most expressions of one file.
+/// Maximum number of expressions of one file.
 const EXPRS_MAX: usize = 400_000;
-/// Most nested nodes into which an extractor descends; deeper ones are not seen.
+/// Maximum number of nested nodes into which an extractor descends; deeper ones are not seen.
 const DEPTH_MAX: u32 = 300;
-/// Longest name or module path in bytes; longer ones are not names that people write.
+/// Maximum length of a name or module path in bytes; longer ones are not names that people write.
 const TEXT_BYTES_MAX: usize = 512;
 
 /// A symbol as an extractor reports it. Start from [`New::default`] and set what the language says.

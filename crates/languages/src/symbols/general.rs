@@ -11,9 +11,9 @@ use crate::identifier::Marks;
 use crate::outline::{Definition, Outline};
 use crate::stop::{Stop, Stopped};
 
-/// Most bytes of a text from which a name is read.
+/// Maximum number of bytes of a text from which a name is read.
 const NAME_BYTES_MAX: usize = 256;
-/// Most names before the last one that are kept.
+/// Maximum number of names before the last one that are kept.
 const PARTS_MAX: usize = 8;
 
 /// The symbols of a file, as its outline and the matches of its facts tell them.

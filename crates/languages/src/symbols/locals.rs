@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Most scopes that names begin in one scope.
+/// Maximum number of scopes that names begin in one scope.
 const SPLITS_MAX: usize = 40;
 
 /// The local names of the functions and blocks around the place where the walk stands.

@@ -54,7 +54,7 @@ impl Builder<'_> {
         bound.is_some_and(|(_, local)| *local)
     }
 
-    /// The innermost type around, if it has a name.
+    /// The innermost enclosing type, if it has a name.
     pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
         self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
     }

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use super::builder::Builder;
 use super::table::{Expr, ExprId, ScopeKind, SymbolId, SymbolKind};
 
-/// Most values of a symbol that are kept.
+/// Maximum number of values of a symbol that are kept.
 const VALUES_MAX: usize = 6;
-/// Most alternatives and arguments that are rewritten.
+/// Maximum number of alternatives and arguments that are rewritten.
 const PARTS_MAX: usize = 8;
 /// Deepest expression that is rewritten.
 const DEPTH_MAX: u32 = 24;
 /// The depth that a local name counts for.
 const NAME_DEPTH: u32 = 8;
-/// Most parts of an expression that are rewritten.
+/// Maximum number of parts of an expression that are rewritten.
 const STEPS_MAX: u32 = 200;
 
 impl Builder<'_> {
@@ -58,8 +58,8 @@ impl Builder<'_> {
         inner.into_iter().find_map(|(scope, _)| self.find(scope, name))
     }
 
-    /// An expression as it can be understood outside of the functions around: their parameters and local names are replaced by
-    /// what they are, as far as it is known until here.
+    /// An expression as it can be understood outside of the enclosing functions: their parameters and local names are replaced by what they
+    /// are, as far as it is known until here.
     pub(crate) fn outward(&mut self, expr: ExprId) -> ExprId {
         let mut steps = 0;
         self.rewrite(expr, 0, &mut steps)

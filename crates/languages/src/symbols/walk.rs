@@ -24,9 +24,9 @@ pub(crate) trait TreeWalk<'t> {
     }
 }
 
-/// A walk that finds the values of expressions, and knows the local names around in the order in which they begin.
+/// A walk that finds the values of expressions, and knows the local names in scope in the order in which they begin.
 pub(crate) trait LocalWalk<'t>: Sized {
-    /// The local names around.
+    /// The local names in scope.
     fn locals(&mut self) -> &mut Locals<'t>;
 
     /// Visits a node at the level where the walk stands. The last name of the node is used in a given way. The result is its

@@ -27,7 +27,7 @@ pub(crate) struct Matcher<'m, 't> {
     /// For patterns that begin with a repetition, the end of its last run, by pattern and parent.
     runs: HashMap<(u16, Position), Position>,
     ranges: Vec<CaptureRange>,
-    /// Most captures and matches in memory at a time.
+    /// Maximum number of captures and matches in memory at a time.
     #[cfg(test)]
     held_max: usize,
 }
@@ -51,7 +51,7 @@ impl<'m, 't> Matcher<'m, 't> {
         self.search.steps
     }
 
-    /// Most captures and matches in memory at a time.
+    /// Maximum number of captures and matches in memory at a time.
     #[cfg(test)]
     pub(super) fn held_max(&self) -> usize {
         self.held_max

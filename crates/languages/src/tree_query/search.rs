@@ -13,11 +13,11 @@ use super::shape::{Kind, NodeItem, Slot};
 const STEPS_PER_CHECK: u64 = 1024;
 /// Number of bytes of text whose comparison counts as a step.
 const BYTES_PER_STEP: usize = 256;
-/// Most captures of a pattern, in all combinations and intermediate results, per node that it visits.
+/// Maximum number of captures of a pattern, in all combinations and intermediate results, per node that it visits.
 const CAPTURES_PER_NODE: usize = 32;
 /// Additional captures, so that few nodes suffice.
 const CAPTURES_MIN: usize = 4096;
-/// Most captures for any number of nodes; they take eight bytes each.
+/// Maximum number of captures for any number of nodes; they take eight bytes each.
 const CAPTURES_MAX: usize = 4_000_000;
 /// Capacity for captures that is kept between patterns.
 const CAPTURE_CAPACITY_KEPT: usize = 65_536;
@@ -43,7 +43,7 @@ pub(super) struct Cursor {
     previous: Position,
     /// `true` if only the node at this position may match.
     exact: bool,
-    /// `true` if the last match was of `_`, after which an anchor is exact.
+    /// `true` if the last match was of `_`; an anchor after it is exact.
     bare: bool,
     /// `true` if the slot that an anchor refers to was skipped, so that the anchor has no effect.
     free: bool,

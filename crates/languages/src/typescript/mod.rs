@@ -1,11 +1,11 @@
-//! TypeScript: how its files are known, its grammar and its queries.
+//! TypeScript: how its files are recognised, its grammar and its queries.
 
 pub(crate) mod mask;
 
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "typescript",
     title: "TypeScript",

@@ -1,10 +1,10 @@
-//! YAML: how its files are known, its grammar and its queries.
+//! YAML: how its files are recognised, its grammar and its queries.
 
 use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
-/// The registry's entry.
+/// Its entry in the registry of languages.
 pub(super) static LANGUAGE: Language = Language {
     id: "yaml",
     title: "YAML",

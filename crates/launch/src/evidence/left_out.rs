@@ -7,7 +7,7 @@ use languages::{TOOL_FOLDERS, VENDORED_FOLDERS};
 
 /// The file in which git names the folders of submodules.
 const SUBMODULES_FILE: &str = ".gitmodules";
-/// Most submodules that are kept.
+/// Maximum number of submodules that are kept.
 const SUBMODULES_MAX: usize = 10_000;
 
 /// Names of other folders that index runs omit with everything below them.

@@ -11,7 +11,7 @@ use crate::manifest;
 use crate::site::{Site, Target};
 use crate::snippet::ParsedSnippet;
 
-/// Most names and most texts that are asked for.
+/// Maximum number of names, and of texts, that are asked for.
 const NAMES_MAX: usize = 100_000;
 const TEXTS_MAX: usize = 2_000;
 

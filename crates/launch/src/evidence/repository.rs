@@ -8,9 +8,9 @@ use super::{Evidence, KnownDefinition, KnownRisk};
 use crate::licence::{self, Licence};
 use crate::manifest::{Commands, Manifests, Package};
 
-/// Most paths that are kept; beyond, a missing path is not known to be missing.
+/// Maximum number of paths that are kept; beyond, a missing path is not known to be missing.
 const PATHS_MAX: usize = 500_000;
-/// Most definitions of one name, and of public definitions, that are kept.
+/// Maximum number of definitions of one name, and of public definitions, that are kept.
 const SAME_NAME_MAX: usize = 64;
 const PUBLIC_MAX: usize = 200_000;
 /// Longest text that is kept of a file, and of all files, in bytes.

@@ -6,7 +6,7 @@ use crate::config::Section;
 use crate::forms::{PlanBlock, PlanItem};
 use crate::render;
 
-/// Most limitations that are added.
+/// Maximum number of limitations that are added.
 const LIMITATIONS_MAX: usize = 10;
 
 /// Adds a heading with limitations to the first page of the section that has none.

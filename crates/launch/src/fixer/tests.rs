@@ -24,7 +24,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Fixes the one issue with this code, after which the gates pass.
+/// Fixes the one issue with this code; the gates pass afterwards.
 fn fix_one(scene: &mut Scene, code: &str) {
     let report = scene.validate();
     let issue = next(&report).unwrap_or_else(|| panic!("{code}: {}", report.to_json()));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// Most lines of a text that are examined, and most bytes of each.
+/// Maximum number of lines of a text that are examined, and of bytes of each.
 const LINES_READ_MAX: usize = 100_000;
 const LINE_BYTES_READ_MAX: usize = 2_000;
 /// Least similarity of lines, in thousandths.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most lines that are shown of a place, and most bytes of each.
+/// Maximum number of lines that are shown of a place, and of bytes of each.
 pub(super) const LINES_MAX: usize = 12;
 const LINE_BYTES_MAX: usize = 400;
 

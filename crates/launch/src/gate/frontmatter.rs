@@ -25,13 +25,13 @@ const MISSING_KEY: Rule = Rule::fixable("missing_key", "A key of the front matte
 const WRONG_TYPE: Rule =
     Rule::fixable("wrong_type", "A value of the front matter has another type than elsewhere");
 
-/// Most pages from which a contract is derived.
+/// Maximum number of pages from which a contract is derived.
 const SAMPLE_MAX: usize = 50;
 /// Fewest pages from which a contract is derived if none was declared.
 const SAMPLE_MIN: usize = 5;
 /// A key is required if this part of the pages has it.
 const REQUIRED_SHARE: (usize, usize) = (9, 10);
-/// Most keys of a contract.
+/// Maximum number of keys of a contract.
 const KEYS_MAX: usize = 200;
 
 /// The type of a value in front matter.

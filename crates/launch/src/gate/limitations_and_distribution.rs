@@ -126,7 +126,7 @@ pub(crate) fn installs_one_of(line: &str, packages: &[Package]) -> bool {
     })
 }
 
-/// Most words of a command that installs a package: `uv pip install shop`.
+/// Maximum number of words of a command that installs a package: `uv pip install shop`.
 const INSTALL_WORDS_MAX: usize = 4;
 
 /// Finds the commands of a text that install packages: offset, ecosystem and arguments.

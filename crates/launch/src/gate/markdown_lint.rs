@@ -90,7 +90,7 @@ fn headings(page: &Page, severity: Severity, found: &mut Found) {
     }
 }
 
-/// Most headings of a section that are compared with each other.
+/// Maximum number of headings of a section that are compared with each other.
 const SIBLINGS_MAX: usize = 500;
 
 fn links(page: &Page, severity: Severity, found: &mut Found) {

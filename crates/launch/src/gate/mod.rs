@@ -49,7 +49,7 @@ use crate::observed::Observed;
 use crate::report::{GateOutcome, GateStatus, Profile, ValidationReport};
 use crate::site::Site;
 
-/// Most issues that one gate reports; a hostile site could have millions.
+/// Maximum number of issues that one gate reports; a hostile site could have millions.
 const ISSUES_PER_GATE_MAX: usize = 1_000;
 
 /// A gate.

@@ -18,10 +18,10 @@ const UNREADABLE: Rule = Rule::new("unreadable_page", "A page cannot be read");
 const TRUNCATED: Rule = Rule::new("truncated_page", "A page has more than is checked");
 
 const UNREAD: Rule = Rule::new("unread_documents", "Documents in other formats than Markdown are not read");
-/// Most unread files that are named.
+/// Maximum number of unread files that are named.
 const NAMED_MAX: usize = 3;
 
-/// Most violations that are reported for one artifact.
+/// Maximum number of violations that are reported for one artifact.
 const VIOLATIONS_MAX: usize = 20;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {

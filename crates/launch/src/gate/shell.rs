@@ -15,7 +15,7 @@ pub(super) struct Command {
 const SCRIPTS: &[&str] = &["sh", "bash", "shell", "zsh"];
 const TERMINALS: &[&str] = &["console", "shell-session", "shellsession", "terminal"];
 
-/// Returns the commands of a code block; none if it is not a shell block.
+/// Returns the commands of a code block; empty if it is not a shell block.
 pub(super) fn commands(block: &CodeBlock) -> Vec<Command> {
     let language = block.language().unwrap_or_default();
     let is_terminal = TERMINALS.contains(&language.as_str());

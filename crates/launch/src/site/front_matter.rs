@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 
-/// Longest front matter in bytes.
+/// Maximum length of the front matter in bytes.
 const BYTES_MAX: usize = 64 << 10;
 const DEPTH_MAX: usize = 8;
 const NODES_MAX: usize = 4096;
@@ -59,7 +59,7 @@ impl FrontMatter {
         }
     }
 
-    /// The fields; none if there is no front matter, or if it is broken.
+    /// The fields; `None` if there is no front matter, or if it is broken.
     #[must_use]
     pub fn fields(&self) -> Option<&Map<String, Value>> {
         match self {

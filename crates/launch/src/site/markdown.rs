@@ -11,7 +11,7 @@ use super::page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKin
 const TEXT_BYTES_MAX: usize = 1024;
 /// Longest code within a line, or comment, that is kept, in bytes.
 const SPAN_BYTES_MAX: usize = 4096;
-/// Most images inside of each other that get a text.
+/// Maximum depth of nested images that get a text.
 const NESTED_LINKS_MAX: usize = 4;
 /// Longest target of a link that is kept, in bytes.
 const TARGET_BYTES_MAX: usize = 4096;

@@ -29,15 +29,15 @@ pub use unread::counted_by_extension;
 /// Limits of reading a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteLimits {
-    /// Most files of the tree.
+    /// Maximum number of files of the tree.
     pub files_max: usize,
-    /// Most pages.
+    /// Maximum number of pages.
     pub pages_max: usize,
-    /// Longest page in bytes.
+    /// Maximum length of a page in bytes.
     pub page_bytes_max: usize,
-    /// Most bytes of all pages.
+    /// Maximum size of all pages together, in bytes.
     pub bytes_max: usize,
-    /// Most headings, links, code blocks, code spans and comments that are collected of one page, each counted by itself.
+    /// Maximum number of headings, links, code blocks, code spans and comments that are collected of one page, each counted by itself.
     pub items_per_page_max: usize,
 }
 
@@ -53,7 +53,7 @@ impl Default for SiteLimits {
     }
 }
 
-/// Most paths that are looked for beside the folder of a site.
+/// Maximum number of paths that are looked for beside the folder of a site.
 const BESIDE_MAX: usize = 10_000;
 
 /// Something of a site that was not read.

@@ -16,9 +16,9 @@ static GIVEN_ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?m)\{[^{}\n]*?#([A-Za-z][A-Za-z0-9_:.-]*)[^{}\n]*\}|^\(([^()\s]+)\)=[ \t]*$")
 });
 
-/// Most of these that are kept of a page.
+/// Maximum number of these that are kept of a page.
 const GIVEN_MAX: usize = 10_000;
-/// Most headings, links, code blocks, code spans and comments that are usually collected of one page, each counted by itself.
+/// Maximum number of headings, links, code blocks, code spans and comments that are usually collected of one page, each counted by itself.
 pub const PAGE_ITEMS_MAX: usize = 10_000;
 
 /// The kind of a line.

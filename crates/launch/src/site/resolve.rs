@@ -53,7 +53,7 @@ const PAGE_EXTENSIONS: &[&str] = &["md", "markdown", "mdx", "rst", "ipynb", "ado
 pub(crate) const STATIC_FOLDERS: &[&str] = &["static", "public", "assets"];
 /// Folders of Hugo's whose pages are at the root of the site.
 const CONTENT_FOLDERS: &[&str] = &["content", "content/en"];
-/// Most folders that may be the root of a page's site.
+/// Maximum number of folders that may be the root of a page's site.
 const ROOTS_MAX: usize = 4;
 /// Extensions of files that are not code.
 const FILE_EXTENSIONS: &[&str] = &[

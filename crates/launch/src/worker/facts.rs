@@ -33,7 +33,7 @@ pub static WORKER: Worker = Worker {
     run,
 };
 
-/// Most other places that are listed for a claim.
+/// Maximum number of other places that are listed for a claim.
 const CORROBORATIONS_MAX: usize = 3;
 
 /// The artifact [`EVIDENCE_MAP`].

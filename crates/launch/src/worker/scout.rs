@@ -16,9 +16,9 @@ use crate::site::{Site, SiteLimits, is_page};
 pub static WORKER: Worker =
     Worker { name: SCOUT, version: 1, artifacts: &[], site: SiteView::Base, parses: false, asks, run };
 
-/// Most files that are listed; the others are counted.
+/// Maximum number of files that are listed; the others are counted.
 const FILES_MAX: usize = 10_000;
-/// Most files of a kind that later workers read.
+/// Maximum number of files of a kind that later workers read.
 const DOCUMENTS_MAX: usize = 200;
 const EXAMPLES_MAX: usize = 100;
 const DEFINITION_FILES_MAX: usize = 500;

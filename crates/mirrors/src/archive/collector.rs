@@ -11,10 +11,10 @@ use super::meter::{Content, Meter};
 use contract::Fault;
 use history::CommitWriter;
 
-/// Most bytes of all paths, which are in memory.
+/// Maximum size in bytes of all paths together, which are in memory.
 const PATH_BYTES_MAX: usize = 64 << 20;
 
-/// Longest target of a symbolic link in bytes, as on disk.
+/// Maximum length of the target of a symbolic link in bytes, as on disk.
 pub(super) const TARGET_BYTES_MAX: usize = 4096;
 
 /// The reason why an entry is omitted. Links have none: they are in the commit, and the run names them.

@@ -1,8 +1,8 @@
 //! The names of entries: an archive may contain anything, so only paths below a folder are accepted.
 
-/// Longest path in bytes, as on disk.
+/// Maximum length of a path in bytes, as on disk.
 const PATH_BYTES_MAX: usize = 4096;
-/// Longest part of a path in bytes, as on disk.
+/// Maximum length of a part of a path in bytes, as on disk.
 const PART_BYTES_MAX: usize = 255;
 
 /// The folder at the top of archives by macOS with attributes of the files beside it.
@@ -20,7 +20,7 @@ pub(super) enum EntryName {
 }
 
 impl EntryName {
-    /// Parses a name. Its parts may be any bytes, for example in another encoding than UTF-8.
+    /// Parses a name. Its parts may be any bytes, for example in an encoding other than UTF-8.
     pub(super) fn parse(name: &[u8]) -> Self {
         let is_absolute = name.starts_with(b"/") || has_drive(name);
         if is_absolute || name.contains(&0) || name.len() > PATH_BYTES_MAX {

@@ -10,7 +10,7 @@ use contract::{ErrorCode, Fault};
 /// Time between two checks whether the output may grow.
 const GROWTH_CHECK: Duration = Duration::from_secs(1);
 
-/// Most bytes of headers before one entry, such as long names and attributes, which are in memory at once.
+/// Maximum number of bytes of headers before one entry, such as long names and attributes, which are in memory at once.
 const HEADER_BYTES_MAX: u64 = 4 << 20;
 
 /// Watches the readers of one archive.

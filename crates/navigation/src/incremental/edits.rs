@@ -85,7 +85,7 @@ fn language(path: &str) -> &'static str {
     if path.ends_with(".ts") { "typescript" } else { "python" }
 }
 
-/// A reference, with its targets by what stays the same when lines move: file, names around, position among equals.
+/// A reference, with its targets by what stays the same when lines move: file, enclosing names, position among equals.
 type Stored = (ReferenceKind, u32, u32, String, BTreeSet<String>);
 
 /// The stored data of a file.

@@ -26,14 +26,14 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// Most files that one `#include` can mean.
+/// Maximum number of files that one `#include` can mean.
 const FILES_MAX: usize = 4;
 
 /// Finds the file that an `#include` names: beside the file, or else the nearest whose path ends so. `::a::b` is a namespace.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     if let Some(namespace) = path.strip_prefix("::") {
         let packages = repository.packages();
-        // It may be relative to the namespaces around.
+        // It may be relative to the enclosing namespaces.
         let found =
             packages.find(Family::C, namespace).or_else(|| packages.ending_with(Family::C, namespace));
         return found.map(|package| Located::whole(Module::Package(package))).into_iter().collect();

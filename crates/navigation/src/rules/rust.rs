@@ -48,7 +48,7 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// Most modules in one another.
+/// Maximum depth of nested modules.
 const MODULES_MAX: usize = 64;
 
 /// The crates of the repository, and the module that declares each file.
@@ -62,7 +62,7 @@ pub(crate) struct Crates {
     macros: HashMap<String, Vec<(u32, u32)>>,
 }
 
-/// Most files that define macros of one name.
+/// Maximum number of files that define macros of one name.
 const SAME_NAME_MAX: usize = 32;
 
 impl Crates {

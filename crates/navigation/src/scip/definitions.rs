@@ -11,7 +11,7 @@ use super::lines::Lines;
 use super::range::PositionEncoding;
 use super::symbol::Symbol;
 
-/// Most places of one symbol; a namespace that many files share has no place of its own.
+/// Maximum number of places of one symbol; a namespace that many files share has no place of its own.
 const PLACES_MAX: usize = 8;
 /// The end of a list.
 const END: u32 = u32::MAX;

@@ -28,7 +28,7 @@ pub enum Problem {
     FieldNumber,
     /// A field has a form that SCIP does not use: a group, or one that protobuf does not define.
     WireType(u8),
-    /// A field has another form than SCIP gives it.
+    /// A field has a different form from the one that SCIP gives it.
     FieldType(&'static str),
     /// Something is larger, longer or more than its limit.
     Limit {

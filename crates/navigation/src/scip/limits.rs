@@ -1,6 +1,6 @@
 //! Limits of a SCIP file, beyond which it is refused.
 
-/// The most that a SCIP file may contain.
+/// The limits of what a SCIP file may contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of the file.

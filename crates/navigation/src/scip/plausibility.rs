@@ -51,7 +51,7 @@ impl Document<'_> {
     }
 }
 
-/// The identifiers that a text binds by importing something, perhaps under another name than the original.
+/// The identifiers that a text binds by importing something, perhaps under a different name from the original.
 pub(super) struct ImportedNames<'t>(HashSet<&'t str>);
 
 impl<'t> ImportedNames<'t> {

@@ -32,7 +32,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the metadata, with which a SCIP file begins.
+    /// Reads the metadata at the beginning of a SCIP file.
     ///
     /// # Errors
     ///

@@ -161,7 +161,7 @@ async fn fetch_rest(
         }
         StatusCode::PARTIAL_CONTENT
             if partial.as_ref().is_some_and(|partial| is_continuation(&response, partial)) => {}
-        // The server sent another range than the requested one.
+        // The server sent a different range from the requested one.
         StatusCode::PARTIAL_CONTENT if partial.take().is_some() => {
             response = send(client, download, None).await?;
             if response.status() != StatusCode::OK {
@@ -308,8 +308,8 @@ fn check(download: &DownloadRequest, received: (String, u64)) -> Result<(String,
     Ok(received)
 }
 
-/// Returns the fault for a response that is a page, or that announces another size than the expected one. Quotes the first line of a text,
-/// because a proxy's page says there why it interferes.
+/// Returns the fault for a response that is a page, or that announces a different size from the expected one. Quotes the first line of a
+/// text, because a proxy's page says there why it interferes.
 async fn unexpected_response(
     download: &DownloadRequest,
     mut response: Response,

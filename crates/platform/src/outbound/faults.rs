@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{HttpError, Url};
 use contract::{ErrorCode, Fault};
 
-/// The source of faults that another attempt may overcome, by which [`is_transient`] recognises them.
+/// The source of faults that another attempt may overcome; [`is_transient`] recognises them by it.
 #[derive(Debug)]
 struct Transient;
 

@@ -14,7 +14,7 @@ use reqwest::{Client, Method, Response};
 use super::tls::{TlsSettings, tls};
 use super::{HttpError, Url, display_url, user_agent};
 
-/// Most redirects of one link.
+/// Maximum number of redirects of one link.
 const REDIRECTS_MAX: usize = 5;
 
 /// A client for links. Cheap to clone.

@@ -40,11 +40,12 @@ pub const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub const CPU_SECONDS_MAX: u64 = 120;
 /// Largest file that a command may write.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Most processes and threads of a command at a time.
+/// Maximum number of processes and threads of a command at a time.
 pub const PROCESSES_MAX: u64 = 64;
-/// Most files that a process of a command has open.
+/// Maximum number of files that a process of a command has open.
 pub const OPEN_FILES_MAX: u64 = 256;
-/// Most bytes and entries in the folders that a command may write. The kernel has no limit for these, so they are counted while it runs.
+/// Maximum number of bytes and entries in the folders that a command may write. The kernel has no limit for these, so they are counted
+/// while it runs.
 pub const WRITTEN_BYTES_MAX: u64 = 2 << 30;
 /// See [`WRITTEN_BYTES_MAX`].
 pub const WRITTEN_ENTRIES_MAX: usize = 200_000;

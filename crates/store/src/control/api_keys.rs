@@ -19,7 +19,7 @@ pub struct KeyRow {
     pub projects: Option<Vec<String>>,
     /// Scope names.
     pub scopes: Vec<String>,
-    /// Most calls per minute; `None`: the server's limit.
+    /// Maximum calls per minute; `None`: the server's limit.
     pub calls_per_minute: Option<i32>,
     /// Directories below which it may index; `None`: those of the project.
     pub roots: Option<Vec<String>>,

@@ -23,7 +23,7 @@ pub struct NextJob<'a> {
     pub kind: &'a str,
     /// Projects in the order in which they were served last; those that are not named go first.
     pub served: &'a [String],
-    /// Most jobs of the kind that the worker runs of one project at a time.
+    /// Maximum number of jobs of the kind that the worker runs of one project at a time.
     pub share: i64,
     /// Ids of jobs that are left alone.
     pub except: &'a [String],

@@ -15,7 +15,7 @@ pub const ATTEMPTS_MAX: i32 = 5;
 pub(super) const LOST: &str = "The process that ran it ended, or lost its database connection, without giving it back. \
     The next worker continues from what was committed.";
 
-/// Most workers remembered for having passed a job on; the oldest are forgotten first.
+/// Maximum number of workers remembered for having passed a job on; the oldest are forgotten first.
 const PASSED_BY_MAX: i32 = 100;
 
 /// Limits on the time that a job waits for a worker that can execute it.

@@ -5,7 +5,7 @@ use crate::postgres::sql;
 use crate::transaction::ControlTx;
 use contract::{Fault, ProjectId};
 
-/// The most subjects that [`live_subjects`] returns.
+/// Maximum number of subjects that [`live_subjects`] returns.
 const SUBJECTS_MAX: i64 = 1000;
 
 /// The job that a queued one waits for: the running one of its project and lane, else the oldest one enqueued before it.

@@ -10,7 +10,7 @@ use crate::postgres::OrFault;
 use crate::{ChunkSelection, LexicalHit, LexicalQuery, LexicalSource, TermCount};
 use contract::Fault;
 
-/// Most hits of FTS5 that are tested against a filter; queries seldom match more.
+/// Maximum number of hits of FTS5 that are tested against a filter; queries seldom match more.
 const FTS_TESTED_MAX: i64 = 100_000;
 
 impl Reader {

@@ -24,7 +24,7 @@ use platform::sha256::to_hex;
 pub struct Limits {
     /// Largest file in bytes.
     pub file_bytes_max: u64,
-    /// Longest text or vector in bytes.
+    /// Maximum length of a text or vector in bytes.
     pub value_bytes_max: usize,
     /// Files up to this size in bytes are checked page by page when they are opened.
     pub check_bytes_max: u64,

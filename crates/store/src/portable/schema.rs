@@ -72,7 +72,7 @@ pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
     }
 }
 
-/// Most objects that are read from a file; a valid one has fewer.
+/// Maximum number of objects that are read from a file; a valid one has fewer.
 const OBJECTS_MAX: i64 = 200;
 
 type Object = (String, String, String, Option<String>);

@@ -24,7 +24,7 @@ const ACTIVITY_CHECK: Duration = Duration::from_secs(2);
 const RESTART_AFTER: Duration = Duration::from_millis(500);
 /// Time limit of the connection attempt that finds out why the server refuses connections.
 const REFUSAL_MAX: Duration = Duration::from_millis(500);
-/// Most restarts of the embedded server for one transaction.
+/// Maximum number of restarts of the embedded server for one transaction.
 const RESTARTS_MAX: usize = 2;
 
 /// Called after each response of the server, and regularly while it executes a maintenance statement.

@@ -31,7 +31,7 @@ impl Row {
     /// The value of a column, by name or position.
     ///
     /// # Errors
-    /// `INTERNAL` if there is no such column or it has another type.
+    /// `INTERNAL` if there is no such column or it has a different type.
     pub fn try_get<'r, T>(&'r self, column: impl ColumnIndex<PgRow>) -> Result<T, Fault>
     where
         T: Decode<'r, Postgres> + Type<Postgres>,

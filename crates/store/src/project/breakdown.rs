@@ -6,7 +6,7 @@ use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most paths that are listed for each reason.
+/// Maximum number of paths that are listed for each reason.
 const PATHS_MAX: i64 = 5;
 
 /// Numbers for one language.

@@ -105,7 +105,7 @@ pub struct Candidate {
     pub text: Option<CandidateText>,
 }
 
-/// Most uses of a definition in other files that are looked at to count these files. One with so many is used everywhere.
+/// Maximum number of uses of a definition in other files that are looked at to count these files. One with so many is used everywhere.
 const USES_COUNTED_MAX: u32 = 4_096;
 
 /// The number of other files that use a definition of a chunk, as a subquery.
@@ -118,14 +118,14 @@ pub(super) fn users(tx: &ProjectTx, chunk_id: &str) -> String {
     )
 }
 
-/// The terms of a query, by which the candidates of a repository are scored.
+/// The terms of a query, used to score the candidates of a repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateWords {
     /// The repository; `None` for all candidates.
     pub repository_id: Option<i64>,
     /// The terms.
     pub query: LexicalQuery,
-    /// The terms with other weights, by which each chunk is scored as well.
+    /// The terms with other weights; each chunk is scored with these as well.
     pub other: Option<LexicalQuery>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::names::NamedFact;
 
-/// Most rows of one INSERT; larger statements are not faster.
+/// Maximum number of rows of one INSERT; larger statements are not faster.
 pub(super) const ROWS_MAX: usize = 1000;
 
 /// Lists as one array with the bounds of each list, because Postgres supports only rectangular arrays of arrays.

@@ -6,10 +6,10 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most chunks with one text, in the searched repositories, that are looked at to count its other places. A text of more chunks has
-/// at least as many places as are found among these.
+/// Maximum number of chunks with one text, in the searched repositories, that are looked at to count its other places. A text of more
+/// chunks has at least as many places as are found among these.
 pub const SAME_TEXT_MAX: u32 = 10_000;
-/// Most places of one text that are named; the others are counted.
+/// Maximum number of places of one text that are named; the others are counted.
 pub const NAMED_PLACES_MAX: u32 = 3;
 
 /// The fingerprint by which the equal text of another chunk is recognised, and the size of the text.
@@ -114,7 +114,7 @@ pub struct OtherPlaces {
     pub first: Vec<OtherPlace>,
 }
 
-/// The other places of the texts of chunks; none for a chunk whose text is nowhere else.
+/// The other places of the texts of chunks; a chunk whose text is nowhere else has no entry.
 pub async fn other_places(
     tx: &mut ProjectTx,
     ids: &[i64],

@@ -39,7 +39,7 @@ pub struct DefinitionRow {
     pub language: Option<String>,
 }
 
-/// Most chunks that are read for one name; in a large project thousands define a `new`.
+/// Maximum number of chunks that are read for one name; in a large project thousands define a `new`.
 const SAME_NAME_MAX: u32 = 5000;
 
 const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
@@ -55,7 +55,7 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<Defi
     rows.iter().map(decode).collect()
 }
 
-/// Most definitions that [`of_lines`] returns.
+/// Maximum number of definitions that [`of_lines`] returns.
 const OF_LINES_MAX: u32 = 2000;
 
 /// The definitions of a file that overlap the lines `first ..= last`, the outer before the inner, without their facts. At most

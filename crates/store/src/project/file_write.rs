@@ -110,7 +110,7 @@ pub struct DefinitionWrite {
     pub qualified: String,
     /// `function`, `class`, `method` …
     pub kind: &'static str,
-    /// The fact of its folded simple name, by which navigation finds it; `None` if it is not a name of code.
+    /// The fact of its folded simple name; navigation finds it by this fact. `None` if it is not a name of code.
     pub name_id: Option<i64>,
     /// Signature, on one line.
     pub signature: Option<String>,

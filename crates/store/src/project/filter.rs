@@ -317,7 +317,7 @@ pub async fn select_chunks(
     Ok(ChunkSelection::Listed(ids))
 }
 
-/// Most files to list. More are a large part of a project, so it is faster to test each candidate.
+/// Maximum number of files to list. More are a large part of a project, so it is faster to test each candidate.
 const FILES_MAX: usize = 20_000;
 
 /// As [`select_chunks`], for a filter whose tests are all about files, whose rows contain their numbers of chunks.

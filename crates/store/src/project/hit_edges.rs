@@ -5,7 +5,7 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most callers, and most callees, of one definition.
+/// Maximum number of callers, and of callees, of one definition.
 const EDGES_MAX: u32 = 12;
 
 /// The place of a definition's name: file and line.

@@ -58,8 +58,8 @@ pub enum LexicalSource {
     Comments,
 }
 
-/// The most chunks of given files whose words are all compared with the query's. Comparing takes a microsecond, so the index on terms,
-/// which cannot filter by file, is faster only for more chunks.
+/// Maximum number of chunks of given files whose words are all compared with the query's. Comparing takes a microsecond, so the index on
+/// terms, which cannot filter by file, is faster only for more chunks.
 const COMPARED_MAX: u64 = 20_000;
 
 /// A query's terms that select, as a sparse vector: its inner product with that of a chunk is 0 if the chunk has none of them.

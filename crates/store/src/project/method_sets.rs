@@ -7,7 +7,7 @@ use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most definitions of one name that are read.
+/// Maximum number of definitions of one name that are read.
 const SAME_NAME_MAX: u32 = 20_000;
 
 /// Conditions on the definitions of several names.

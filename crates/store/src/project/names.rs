@@ -8,7 +8,7 @@ use crate::postgres::{indexable, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most chunks of one fact, or values with one prefix, that are read; in a large project thousands call a `push`.
+/// Maximum number of chunks of one fact, or values with one prefix, that are read; in a large project thousands call a `push`.
 const SAME_NAME_MAX: u32 = 5000;
 
 /// A fact: the code of a field, and its value.

@@ -47,11 +47,11 @@ pub struct DefinitionAt {
 pub(super) const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
       d.kind, d.signature, d.line, d.name_column, d.start_line, d.end_line, d.exported";
 
-/// Most definitions of one name that are looked at first; in generated code millions may have the same.
+/// Maximum number of definitions of one name that are looked at first; in generated code millions may have the same.
 const SAME_NAME_MAX: u32 = 20_000;
 /// The same, if those that were looked at first have fewer of the wanted ones than the caller takes.
 const SAME_NAME_WITHIN_MAX: u32 = 200_000;
-/// Most names around a definition that the database tests; the caller tests all.
+/// Maximum number of names around a definition that the database tests; the caller tests all.
 const AROUND_TESTED_MAX: usize = 8;
 
 /// Conditions on the definitions of a name.

@@ -23,7 +23,7 @@ pub struct IndexOverview {
     pub frequencies: Vec<TermCount>,
 }
 
-/// Most repositories whose document frequencies are read, so that the size of a project does not matter.
+/// Maximum number of repositories whose document frequencies are read, so that the size of a project does not matter.
 pub const COUNTED_MAX: usize = 32;
 
 /// Reads the overview with the document frequencies of `terms` in the repositories with these `roots`; empty: in all.

@@ -14,7 +14,7 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most revisions of a repository: the bits of `files.views` without the sign.
+/// Maximum number of revisions of a repository: the bits of `files.views` without the sign.
 pub const REVISIONS_MAX: usize = 63;
 
 /// Prefix of the root of a hidden repository; the id of the repository that it belongs to follows.
@@ -69,7 +69,7 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RevisionRow>, Fault> {
         .collect()
 }
 
-/// The patterns of the revisions that are indexed of the repository at `root`; none for an unknown one.
+/// The patterns of the revisions that are indexed of the repository at `root`; empty for an unknown one.
 pub async fn patterns(tx: &mut ProjectTx, root: &str) -> Result<Vec<String>, Fault> {
     let text = format!("SELECT revision_patterns FROM {} WHERE root = $1", tx.table("repositories"));
     let row = tx.tx.first(sql(text).bind(root)).await?;

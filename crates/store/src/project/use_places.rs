@@ -164,7 +164,7 @@ pub struct Edge {
     pub places: Vec<UsePlace>,
 }
 
-/// Most places of an edge that are read.
+/// Maximum number of places of an edge that are read.
 const EDGE_PLACES_MAX: u32 = 8;
 
 /// Conditions on the edges of a graph.
@@ -174,7 +174,7 @@ pub struct WantedEdges {
     pub kinds: i16,
     /// At least as certain as this.
     pub certainty: Certainty,
-    /// Most edges.
+    /// Maximum number of edges.
     pub limit: i64,
 }
 

@@ -121,7 +121,7 @@ pub struct UseWrite {
     pub places: Vec<UsePlace>,
 }
 
-/// Most rows of one INSERT.
+/// Maximum number of rows of one INSERT.
 const ROWS_MAX: usize = 4000;
 
 /// Replaces the uses of files, as (file, uses), and records that these are resolved.
@@ -228,7 +228,7 @@ pub struct Uses {
     pub kinds: i16,
     /// At least as certain as this.
     pub certainty: Certainty,
-    /// Most rows.
+    /// Maximum number of rows.
     pub limit: i64,
 }
 

@@ -14,7 +14,7 @@ use contract::{ErrorCode, Fault};
 use platform::outbound::{HttpClient, HttpError, Url, https_or_loopback_url};
 use platform::sha256::digest;
 
-/// Most bytes of the issuer's answer to a code.
+/// Maximum size of the issuer's answer to a code, in bytes.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
 /// This server as a client of the issuer.

@@ -15,7 +15,7 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Largest manifest that is read; an export writes a few kilobytes.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 1_048_576;
-/// The most dimensions of pgvector's `halfvec`.
+/// Maximum number of dimensions of pgvector's `halfvec`.
 const DIMENSIONS_MAX: usize = 16_000;
 /// Bytes that are passed at a time between an archive and the database.
 pub(super) const PIECE_BYTES: usize = 262_144;

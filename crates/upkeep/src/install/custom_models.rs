@@ -12,7 +12,7 @@ use embedding::{Pooling, Precision};
 
 /// Longest id of a model, which is part of a folder name.
 const ID_CHARS_MAX: usize = 64;
-/// The most dimensions that pgvector's HNSW index supports for half-precision vectors.
+/// Maximum number of dimensions that pgvector's HNSW index supports for half-precision vectors.
 const DIMENSIONS_MAX: usize = 4_000;
 
 /// The operator's manifest; docs/models.md explains the fields.

@@ -46,8 +46,8 @@ pub(super) enum Fetched {
 /// Downloads `wheel` to `kept` in the downloads folder; resumes an interrupted download. Blocks.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if no source has the file, `DOWNLOAD_VERIFY_FAILED` if one has another file, `CANCELLED`,
-/// `TOOL_TIMEOUT` after `assets.download_ms`, `STORAGE_UNAVAILABLE`.
+/// `CAPABILITY_MISSING` if no source has the file, `DOWNLOAD_VERIFY_FAILED` if one has a different file, `CANCELLED`, `TOOL_TIMEOUT` after
+/// `assets.download_ms`, `STORAGE_UNAVAILABLE`.
 pub(super) fn fetch(
     sources: &DownloadSources<'_>,
     asset: &Asset,

@@ -17,7 +17,7 @@ use platform::outbound::{
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts after the first one unless pip's `retries` is set.
 const RETRIES: u32 = 3;
-/// Most attempts, even if the settings allow more.
+/// Maximum number of attempts, even if the settings allow more.
 const RETRIES_MAX: u32 = 10;
 
 /// The index that the build names, for downloads without any setting. A build may set the variable to the empty string.

@@ -7,7 +7,7 @@ use platform::outbound::{DownloadRequest, Url, http_url, https_or_loopback_url};
 
 /// Longest name of a source, in bytes.
 const NAME_BYTES_MAX: usize = 50;
-/// The most sources in one call.
+/// Maximum number of sources in one call.
 const SOURCES_MAX: usize = 16;
 
 /// A file that may be downloaded.

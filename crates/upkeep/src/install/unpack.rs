@@ -17,7 +17,7 @@ use zip::result::ZipError;
 use super::faults;
 use contract::{ErrorCode, Fault};
 
-/// Most entries of a wheel; the largest one in the manifest has about 3,600.
+/// Maximum number of entries of a wheel; the largest one in the manifest has about 3,600.
 const ENTRIES_MAX: usize = 20_000;
 /// Readable for all users, because Postgres may run as another user.
 const FILE_MODE: u32 = 0o644;

@@ -14,7 +14,7 @@ use platform::task::blocking;
 use store::portable::ArtifactCommit;
 use store::{Project, RepositoryRow, Store};
 
-/// The most characters of a repository's name in the name of an artifact: of four bytes each, they leave space for the rest.
+/// Maximum number of characters of a repository's name in the name of an artifact: of four bytes each, they leave space for the rest.
 const NAME_CHARS_MAX: usize = 40;
 
 /// The artifact to write.

@@ -21,7 +21,7 @@ use store::{
 
 /// Rows of a small table that are read at a time.
 const SMALL_ROWS: i64 = 20_000;
-/// The most characters of a repository's name in a file name.
+/// Maximum number of characters of a repository's name in a file name.
 const REPOSITORY_CHARS_MAX: usize = 60;
 
 /// The files of an index that the portable file contains.

@@ -129,7 +129,7 @@ async fn lines_are_found_on_revisions_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_revision_is_said_with_those_that_are_indexed() {
+async fn an_unknown_revision_is_reported_with_those_that_are_indexed() {
     let shop = Shop::indexed("unknown").await;
     for query in ["\"count_drawer\" rev:release/9", "\"count_drawer\" rev:release"] {
         let arguments = json!({ "query": query, "project_id": shop.project });

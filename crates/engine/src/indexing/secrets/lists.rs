@@ -6,7 +6,7 @@ use super::file_format::FileFormat;
 use super::name_in_text::{NameInText, space_count};
 use super::quoted;
 
-/// Most items of a list that are examined.
+/// Maximum number of items of a list that are examined.
 const ITEMS_MAX: usize = 100;
 /// Maximum number of bytes of white space between two items.
 const SPACES_MAX: usize = 200;

@@ -26,7 +26,7 @@ pub(super) enum Operator {
     Is,
     /// `${NAME:-value}`
     Default,
-    /// The end of a look-up by a quoted name, `var("NAME")`, after which only a default can follow.
+    /// The end of a look-up by a quoted name, `var("NAME")`; only a default can follow it.
     Lookup,
 }
 

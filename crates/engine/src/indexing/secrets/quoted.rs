@@ -23,7 +23,7 @@ const DELIMITED: [(&str, &str); 14] = [
     ("~S(", ")"),
     ("[[", "]]"),
 ];
-/// Most letters and signs before a quote: `u8R"`, `r##"`.
+/// Maximum number of letters and signs before a quote: `u8R"`, `r##"`.
 const PREFIX_BYTES_MAX: usize = 4;
 
 /// Returns the content of the quotes at `at`, after an optional prefix: `b"…"`, `Some("…")`, `[]byte("…")`, `\"…\"`, `%q(…)`.

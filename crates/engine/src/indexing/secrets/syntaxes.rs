@@ -89,7 +89,7 @@ pub(super) enum Extra {
     QuoteAfterWord,
     /// Strings are only in tags.
     QuoteInTag,
-    /// Names that begin with a capital are of another kind than others.
+    /// Names that begin with a capital are of a different kind from others.
     CapitalsDiffer,
     /// A line of a string that continues begins with a backslash as well.
     StringGaps,

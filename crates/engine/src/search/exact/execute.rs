@@ -209,7 +209,7 @@ const COUNTED_TEXTS_MAX: usize = 20_000;
 struct Found {
     offset: usize,
     top: usize,
-    /// Most lines that are counted.
+    /// Maximum number of lines that are counted.
     lines_max: usize,
     /// Number of texts read.
     texts: usize,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::pattern::{Pattern, Scan};
 use languages::Mapped;
 
-/// Most characters of a line that are shown; a longer one is cut around its match.
+/// Maximum number of characters of a line that are shown; a longer one is cut around its match.
 const SHOWN_CHARS_MAX: usize = 300;
 /// Characters shown before the match of a line that is cut.
 const BEFORE_CHARS: usize = 80;
@@ -37,7 +37,7 @@ pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan
     let mut at = 0;
     while at <= compared.text.len() && !scan.stop.load(Ordering::Relaxed) {
         let Some((first, last)) = pattern.find_at(&compared.text, at, scan) else { break };
-        // The next match begins on a later line, also if this one spans several.
+        // The next match begins on a later line, even if this one spans several.
         at = match compared.text[first..last].ends_with('\n') {
             true => last,
             false => {

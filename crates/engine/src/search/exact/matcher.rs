@@ -13,9 +13,9 @@ use store::{ChunkSelection, ChunkText, FilePlace, Reads};
 
 /// Chunks of the first page that is read. Each page has twice as many as the one before.
 const FIRST_PAGE_CHUNKS: usize = 128;
-/// Most chunks of a page.
+/// Maximum number of chunks of a page.
 const PAGE_CHUNKS_MAX: usize = 1024;
-/// Most files of a page.
+/// Maximum number of files of a page.
 const PAGE_FILES_MAX: usize = 1024;
 
 /// A chunk with matching lines.

@@ -20,7 +20,7 @@ use contract::{ErrorCode, Fault, echo};
 use languages::nfc;
 use store::GramQuery;
 
-/// The most nested groups, which bounds the recursion over a parsed pattern.
+/// Maximum depth of nested groups, which bounds the recursion over a parsed pattern.
 const NEST_MAX: u32 = 50;
 /// Size limit of the compiled pattern in bytes. The time for a text grows with it, if the lazy automaton gives up.
 const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;

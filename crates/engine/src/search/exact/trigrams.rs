@@ -10,21 +10,21 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use store::{Gram, GramQuery, gram};
 
-/// Most texts of one step.
+/// Maximum number of texts of one step.
 const TEXTS_MAX: usize = 16;
-/// Most bytes of a text of a step with several.
+/// Maximum length in bytes of a text of a step with several.
 const TEXT_BYTES_MAX: usize = 24;
-/// Most alternatives of one trigram. More cost the index more than they exclude.
+/// Maximum number of alternatives of one trigram. More cost the index more than they exclude.
 const ALTERNATIVES_MAX: usize = 32;
-/// Most trigrams that have to occur together; further ones of a long literal exclude little.
+/// Maximum number of trigrams that have to occur together; further ones of a long literal exclude little.
 const TRIGRAMS_MAX: usize = 48;
-/// Most conditions with alternatives beside them.
+/// Maximum number of conditions with alternatives beside them.
 const CHOICES_MAX: usize = 6;
-/// Most steps of a sequence; repetitions inside repetitions multiply them.
+/// Maximum number of steps of a sequence; repetitions inside repetitions multiply them.
 const STEPS_MAX: usize = 16_384;
-/// Most copies of a repeated part that are spelt out.
+/// Maximum number of copies of a repeated part that are spelt out.
 const COPIES_MAX: u32 = 3;
-/// Most conditions in a disjunction; a pattern with more alternatives is searched without this part.
+/// Maximum number of conditions in a disjunction; a pattern with more alternatives is searched without this part.
 const BRANCHES_MAX: usize = 64;
 
 type Text = Vec<u8>;

@@ -6,7 +6,7 @@ use crate::search::query::{LikeField, SearchQuery};
 use contract::{Warning, echo};
 use languages::nfc;
 
-/// The most such warnings in one answer.
+/// Maximum number of such warnings in one answer.
 const WARNINGS_MAX: usize = 5;
 /// Shortest name for which a similar field is suggested, in bytes; shorter names are similar to too many fields.
 const NAME_BYTES_MIN: usize = 3;

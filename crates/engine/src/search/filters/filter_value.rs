@@ -54,7 +54,7 @@ pub(in crate::search) fn is_path(pattern: &str) -> bool {
     pattern.contains(['/', '\\']) && !is_regex
 }
 
-/// The most typing errors with which a kind is proposed.
+/// Maximum number of typing errors with which a kind is proposed.
 const TYPING_ERRORS_MAX: usize = 2;
 
 pub(in crate::search) fn known_kind(field: &FilterField, word: &str) -> Result<&'static str, Fault> {

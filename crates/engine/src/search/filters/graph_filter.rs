@@ -15,9 +15,9 @@ use contract::{Fault, Warning};
 use languages::Closeness;
 use store::{Filter, Reads, Test, UsedFor, use_places};
 
-/// Most definitions that one value may mean.
+/// Maximum number of definitions that one value may mean.
 const DEFINITIONS_MAX: usize = 500;
-/// Most chunks that a value is resolved to.
+/// Maximum number of chunks that a value is resolved to.
 const CHUNKS_MAX: i64 = 50_000;
 
 /// The edges that a filter compares.

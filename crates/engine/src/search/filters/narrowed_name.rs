@@ -4,7 +4,7 @@ use crate::search::filters::fields::FilterField;
 use contract::{Fault, Warning, echo};
 use store::{ChunkSelection, Filter, Reads};
 
-/// Most chunks that are counted among those that only have the name.
+/// Maximum number of chunks that are counted among those that only have the name.
 const LEFT_OUT_MAX: usize = 1000;
 
 /// A filter that passes what is resolved to a name, not everything that has the name.

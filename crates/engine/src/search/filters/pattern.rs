@@ -10,7 +10,7 @@ use crate::search::filters::regex_filter::translated as translated_regex;
 
 use contract::{ErrorCode, Fault};
 
-/// Longest pattern in bytes.
+/// Maximum length of a pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 512;
 
 /// Returns the regular expression for one path filter.

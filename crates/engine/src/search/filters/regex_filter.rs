@@ -7,9 +7,9 @@ use regex_syntax::{ParserBuilder, parse};
 
 use crate::search::filters::pattern::escaped;
 
-/// Longest translated expression in bytes; a longer one is refused as too complex.
+/// Maximum length of a translated expression in bytes; a longer one is refused as too complex.
 const BYTES_MAX: usize = 8 * 1024;
-/// The most nested groups.
+/// Maximum depth of nested groups.
 const NEST_MAX: u32 = 50;
 /// The largest repetition count that Postgres accepts.
 const REPEAT_MAX: u32 = 255;

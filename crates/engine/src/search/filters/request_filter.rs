@@ -8,9 +8,9 @@ use crate::search::filters::fields::{FIELDS, FilterField, FilterTarget, ValueKin
 use contract::{ErrorCode, Fault, echo};
 use languages::nfc;
 
-/// The most values of one field.
+/// Maximum number of values of one field.
 const VALUES_MAX: usize = 64;
-/// Longest value in bytes.
+/// Maximum length of a value in bytes.
 const VALUE_BYTES_MAX: usize = 512;
 
 /// A field with its value.

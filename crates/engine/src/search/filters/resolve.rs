@@ -18,7 +18,7 @@ use languages::nfc;
 use languages::terms::{self, whole_word};
 use store::{ChunkSelection, Filter, Test, fact_id};
 
-/// The most fact ids that are tested on each chunk; more are resolved to chunks first.
+/// Maximum number of fact ids that are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
 
 impl Resolver<'_> {

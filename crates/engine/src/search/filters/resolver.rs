@@ -30,7 +30,7 @@ pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) asked: AskedRevisions,
 }
 
-/// Values of filters, by which hits show where the filters match.
+/// Values of filters, used by hits to show where the filters match.
 #[derive(Debug, Default)]
 pub(in crate::search) struct FilterTerms {
     /// Fact ids that were resolved to chunks; the matched definition has one id of each list.

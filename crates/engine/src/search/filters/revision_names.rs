@@ -8,7 +8,7 @@ pub const HEAD: &str = "HEAD";
 
 /// Fewest digits of a commit's id by which a revision is named.
 const COMMIT_DIGITS_MIN: usize = 7;
-/// The most revisions that are listed.
+/// Maximum number of revisions that are listed.
 const LISTED_MAX: usize = 12;
 
 /// Returns whether `given` is the beginning of a commit's id.

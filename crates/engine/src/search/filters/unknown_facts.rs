@@ -9,7 +9,7 @@ use contract::{Fault, Warning};
 use languages::{self, Language};
 use store::{Filter, LanguageCount, Reads, RepositoryRow};
 
-/// The most languages in a message; the details list all.
+/// Maximum number of languages in a message; the details list all.
 const NAMED_MAX: usize = 5;
 
 /// Warns of repositories that cannot pass a filter because they have no git history, and of code that cannot pass

@@ -10,9 +10,9 @@ use contract::Fault;
 use languages::facts::Field;
 use store::{CountedValue, Reads};
 
-/// Most chunks whose hits are counted. Only lists of everything that passes a filter are longer.
+/// Maximum number of chunks whose hits are counted. Only lists of everything that passes a filter are longer.
 pub(in crate::search) const CHUNKS_MAX: usize = 5_000;
-/// Most values of a property that are listed.
+/// Maximum number of values of a property that are listed.
 const VALUES_MAX: usize = 8;
 /// Fields of facts that are properties, with the names of these.
 const FIELDS: [(i16, &str); 2] = [(Field::Kind as i16, "kind"), (Field::RiskTag as i16, "risk")];

@@ -22,11 +22,11 @@ use store::{
     Certainty, ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, SearchedPlaces, fact_id, names,
 };
 
-/// The most callees, and the most callers, of a hit.
+/// Maximum number of callees, and of callers, of a hit.
 const CALLS_MAX: usize = 12;
-/// Longest name of a callee or caller in bytes; longer names are cut.
+/// Maximum length of the name of a callee or caller in bytes; longer names are cut.
 const LABEL_BYTES_MAX: usize = 80;
-/// The most chunks that are read to find the callers of one name.
+/// Maximum number of chunks that are read to find the callers of one name.
 const HOLDERS_MAX: i64 = 12;
 
 /// Reads the hits of one page of an answer.

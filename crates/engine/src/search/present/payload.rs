@@ -13,9 +13,9 @@ use crate::search::present::total_relation::TotalRelation;
 use crate::search::rank::confidence::Confidence;
 use crate::search::request::Output;
 
-/// The most terms in `explain`.
+/// Maximum number of terms in `explain`.
 const TERMS_EXPLAINED_MAX: usize = 24;
-/// The most characters of the query that an answer with a token limit repeats.
+/// Maximum number of characters of the query that an answer with a token limit repeats.
 const QUERY_CHARS_MAX: usize = 200;
 /// Hint of `omitted`.
 const OMITTED_HINT: &str = "Page with `offset`, use a smaller `top`, narrow with `path` or `lang`, or read the lines with `show_file`.";

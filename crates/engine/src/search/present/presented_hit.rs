@@ -18,13 +18,13 @@ const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
 const MORE_WORDS_BLOCK: usize = 1;
 /// The same number for the head of a definition, which contains the name.
 const MORE_WORDS_DEFINITION: usize = 2;
-/// The most callees, and the most callers, in compact output.
+/// Maximum number of callees, and of callers, in compact output.
 const CALLS_COMPACT_MAX: usize = 5;
-/// The most other places that are listed in compact output: of the best hit, and of each further hit.
+/// Maximum number of other places that are listed in compact output: of the best hit, and of each further hit.
 const PLACES_COMPACT_MAX: (usize, usize) = (3, 1);
-/// The most revisions of a hit in compact output.
+/// Maximum number of revisions of a hit in compact output.
 const REVISIONS_COMPACT_MAX: usize = 3;
-/// Longest headline in bytes; longer ones are cut.
+/// Maximum length of a headline in bytes; longer ones are cut.
 const HEADLINE_BYTES_MAX: usize = 200;
 
 /// Which retrievers contributed to a score.

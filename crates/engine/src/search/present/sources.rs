@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::search::present::answer::SearchAnswer;
 
-/// Most bytes of the texts of an answer. Parts beyond this limit are coloured on their own.
+/// Maximum size of the texts of an answer, in bytes. Parts beyond this limit are coloured on their own.
 const BYTES_MAX: usize = 256 << 10;
 
 /// The texts of the chunks that an answer shows parts of.

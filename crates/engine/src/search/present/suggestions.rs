@@ -12,14 +12,14 @@ use languages::facts::Field;
 use languages::terms::{parts, squash};
 use store::{Reads, fact_id};
 
-/// The most unknown words of a query that are corrected, longest first.
+/// Maximum number of unknown words of a query that are corrected, longest first.
 const WORDS_MAX: usize = 3;
 /// Lengths of words that are corrected, in characters: shorter words are similar to too many names, longer ones to none.
 const WORD_CHARS: RangeInclusive<usize> = 4..=100;
-/// The most names that are compared with a word. A name does not know its repositories, so those of neighbours count: enough for
-/// a large project.
+/// Maximum number of names that are compared with a word. A name does not know its repositories, so those of neighbours count: enough for a
+/// large project.
 const NAMES_MAX: i64 = 100_000;
-/// The most suggestions.
+/// Maximum number of suggestions.
 const SUGGESTIONS_MAX: usize = 5;
 /// Smallest Damerau-Levenshtein similarity of a suggestion: one error in four letters, two in eight.
 const SIMILARITY_MIN: f64 = 0.75;
@@ -39,7 +39,7 @@ const IDENTIFIER_FIELDS: &[Field] = &[
 /// Number of similar names that are checked at a time for occurrence in the searched repositories; other names are those of neighbours, or
 /// unused ones, which stay in the project until garbage collection.
 const CHECKED_AT_ONCE: usize = 40;
-/// The most similar names that are checked.
+/// Maximum number of similar names that are checked.
 const CHECKED_MAX: usize = 1_000;
 
 /// Returns names that are similar to words of the query and occur in the searched repositories, if the confidence is

@@ -20,7 +20,7 @@ use store::{ChunkSelection, DefinitionRow, Reads, fact_id};
 
 /// Longest query that can be a name, in bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// The most definitions looked up by name, in addition to the candidates of the retrievers.
+/// Maximum number of definitions looked up by name, in addition to the candidates of the retrievers.
 const NAMED_MAX: i64 = 200;
 
 /// A query that is a name.
@@ -216,7 +216,7 @@ impl QueriedName {
         }
     }
 
-    /// Returns the boost of a definition with this name, as a share of the best score; 0 if it has another name.
+    /// Returns the boost of a definition with this name, as a share of the best score; 0 if it has a different name.
     #[must_use]
     pub(in crate::search) fn boost(&self, definition: &DefinitionRow, path: &str, ranking: &Ranking) -> f32 {
         if !self.is_name_of(definition) {

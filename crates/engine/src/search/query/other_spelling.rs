@@ -1,10 +1,10 @@
-//! Warns that an answer is about another spelling of a name than the one that was asked for.
+//! Warns that an answer is about a different spelling of a name from the one that was asked for.
 
 use std::collections::BTreeSet;
 
 use contract::{Warning, echo};
 
-/// Most names in a warning.
+/// Maximum number of names in a warning.
 const NAMES_SHOWN: usize = 3;
 
 /// Returns the warning that an answer is about other spellings than the one that was asked for.

@@ -237,7 +237,7 @@ impl SymbolName {
 
 /// Longest name of unusual characters, in bytes.
 const NAME_BYTES_MAX: usize = 400;
-/// Most places at which a text is divided into containers and a name.
+/// Maximum number of places at which a text is divided into containers and a name.
 const SPLITS_MAX: usize = 8;
 
 /// Returns a text without the quotes around it, but not without those around a part of it.

@@ -26,7 +26,7 @@ pub(in crate::search) struct RankedCandidates {
     /// `true` if the dense retriever found any candidate.
     pub(in crate::search) vectors_found: bool,
     pub(in crate::search) vector_path: VectorPath,
-    /// Most candidates of each retriever in each part.
+    /// Maximum number of candidates of each retriever in each part.
     pub(in crate::search) candidates: usize,
     /// The weighted terms of the query. A term that is known in any part is known.
     pub(in crate::search) terms: Vec<WeightedTerm>,

@@ -14,7 +14,7 @@ pub struct Ranking {
     pub dense_weight_issue: f32,
     /// Factor of the weight of terms in a subject line.
     pub subject_factor: f32,
-    /// Most terms of a query that are used, those with the highest weight.
+    /// Maximum number of terms of a query that are used, those with the highest weight.
     pub terms_max: usize,
     /// Terms in more than this share of all chunks do not select candidates; they only score them.
     pub common_share: f32,

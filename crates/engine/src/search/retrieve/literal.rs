@@ -20,13 +20,13 @@ use store::{ChunkSelection, Reads};
 const TEXT_BYTES_MAX: usize = 1_000;
 /// A shorter text of letters has to be a word: as a part of other words it would be found everywhere.
 const FRAGMENT_CHARS_MIN: usize = 4;
-/// Most chunks whose trigrams are looked up before their files are read one by one.
+/// Maximum number of chunks whose trigrams are looked up before their files are read one by one.
 const CANDIDATES_MAX: usize = 5_000;
 /// Time limit of the search.
 const TIME: Duration = Duration::from_millis(300);
-/// Most chunks with the text that are found; the best of them lead.
+/// Maximum number of chunks with the text that are found; the best of them lead.
 const FOUND_MAX: usize = 200;
-/// Most chunks that are put before all others.
+/// Maximum number of chunks that are put before all others.
 const LEADING_MAX: usize = 10;
 /// Marks around a text that may not belong to it.
 const MARKS: [char; 9] = ['`', '"', '\'', '?', '!', ';', ',', '.', ':'];

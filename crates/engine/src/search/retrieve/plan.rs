@@ -7,8 +7,8 @@ use languages::terms::QueryTerm;
 /// BM25's k1 + 1, the upper bound of a term's frequency part.
 const FREQUENCY_PART_MAX: f32 = 2.2;
 
-/// The most chunks that the terms of the first statement may select in total. Scoring a chunk costs a few microseconds,
-/// and the best chunks usually contain rare terms as well.
+/// Maximum number of chunks that the terms of the first statement may select in total. Scoring a chunk costs a few microseconds, and the
+/// best chunks usually contain rare terms as well.
 const SELECTED_MAX: u64 = 6_000;
 /// The same limit for the second statement.
 const SELECTED_AGAIN_MAX: u64 = 40_000;
@@ -86,7 +86,7 @@ pub(in crate::search) struct Plan {
     pub lexical: LexicalPlan,
     /// Dense retriever.
     pub vector: VectorPath,
-    /// Most candidates of each retriever.
+    /// Maximum number of candidates of each retriever.
     pub candidates: usize,
 }
 

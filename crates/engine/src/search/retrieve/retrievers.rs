@@ -36,8 +36,8 @@ pub(in crate::search) async fn equal_idf_hits(
     Ok(all)
 }
 
-/// The most dense candidates with a filter that is tested during the HNSW scan: each rejected chunk costs a step
-/// through the graph.
+/// Maximum number of dense candidates with a filter that is tested during the HNSW scan: each rejected chunk costs a step through the
+/// graph.
 const TESTED_CANDIDATES_MAX: i64 = 100;
 
 /// Returns the chunks whose vectors are nearest to `vector`, with their cosine similarity.

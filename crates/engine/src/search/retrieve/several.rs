@@ -18,13 +18,13 @@ use contract::Fault;
 use languages::terms::QueryTerm;
 use store::{Reads, RepositoryRow};
 
-/// The most repositories that are parts of a search, so that its cost does not grow with the project.
+/// Maximum number of repositories that are parts of a search, so that its cost does not grow with the project.
 pub(in crate::search) const PARTS_MAX: usize = 8;
 
 /// The number of chunks whose words are read in about the time in which one vector is looked up and compared.
 const WORDS_PER_VECTOR: u64 = 4;
 
-/// The most repositories whose nearest chunks are kept while the best repositories are chosen.
+/// Maximum number of repositories whose nearest chunks are kept while the best repositories are chosen.
 const COMPARED_MAX: usize = 64;
 
 /// Plans the parts of a search.

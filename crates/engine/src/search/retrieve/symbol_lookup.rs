@@ -28,7 +28,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) path: Option<&'a str>,
     /// Line of the name.
     pub(crate) line: Option<i32>,
-    /// The most definitions.
+    /// Maximum number of definitions.
     pub(crate) limit: usize,
 }
 

@@ -7,7 +7,8 @@ use crate::search::rank::fuse::Retrieved;
 use contract::Fault;
 use store::Reads;
 
-/// Most candidates that are read to cut between equal scores. If more chunks have one score, those that were indexed first are taken.
+/// Maximum number of candidates that are read to cut between equal scores. If more chunks have one score, those that were indexed first are
+/// taken.
 const READ_MAX: usize = 5_000;
 
 /// The lengths to which a list of candidates is cut.

@@ -10,11 +10,11 @@ use crate::triage::record::Location;
 const PROVENANCE: &[&str] = &["commitSha", "commitMessage", "author", "email", "date"];
 /// The partial fingerprint by which code hosts recognise a result: a hash of the line and its surroundings.
 const LINE_HASH: &str = "primaryLocationLineHash";
-/// Most fingerprints of a result that are claims of their own.
+/// Maximum number of fingerprints of a result that are claims of their own.
 const FINGERPRINTS_MAX: usize = 4;
 
 /// Returns the claims of a result. `tool` and `rule` are their names, `message` is its text, and `former` are the locations as older
-/// programs read them, by which their records are recognised.
+/// programs read them; the records of these programs are recognised by them.
 pub(super) fn result_claims(
     item: &Value,
     (tool, rule): (&str, Option<&str>),

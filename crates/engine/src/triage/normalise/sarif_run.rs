@@ -8,9 +8,9 @@ use crate::triage::json_path::{text_at, value_at};
 use crate::triage::source::FindingSource;
 use crate::triage::split::{self, ItemSpan};
 
-/// Most rules of a tool that are read.
+/// Maximum number of rules of a tool that are read.
 const RULES_MAX: usize = 20_000;
-/// Most files of a run to which results can refer by number.
+/// Maximum number of files of a run to which results can refer by number.
 const ARTIFACTS_MAX: usize = 100_000;
 /// Longest address of such a file in the text; each result that refers to it has a copy.
 const ARTIFACT_URI_BYTES_MAX: usize = 4096;

@@ -18,7 +18,7 @@ pub(super) const PARENT_FIELD: &str = "^";
 /// Paths of fields; the first with a value counts. `^` is the object that contains the list of the item, without its own lists and objects.
 type Paths = &'static [&'static str];
 
-/// Path to a field, as in [`ScannerFormat::lists`], by which a report says that something was not scanned, and the words that say so;
+/// Path to the field, as in [`ScannerFormat::lists`], in which a report says that something was not scanned, and the words that say so;
 /// without words, any value that is not empty does.
 type Gap = (&'static str, Paths);
 

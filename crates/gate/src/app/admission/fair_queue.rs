@@ -87,13 +87,13 @@ impl FairQueue {
         self.principals.values().map(|calls| calls.waiting.len()).sum()
     }
 
-    /// The most slots of one principal: all but one if there are several, so that the first call of another principal never
-    /// waits for a long run. The local operator may use all.
+    /// Maximum number of slots of one principal: all but one if there are several, so that the first call of another principal never waits
+    /// for a long run. The local operator may use all.
     fn slots_per_principal(&self, is_local: bool) -> usize {
         if is_local { self.slots } else { self.slots.saturating_sub(1).max(1) }
     }
 
-    /// The most waiting calls of one principal: three quarters of the queue.
+    /// Maximum number of waiting calls of one principal: three quarters of the queue.
     fn waiting_per_principal(&self, is_local: bool) -> usize {
         if is_local { self.waiting_max } else { self.waiting_max - self.waiting_max / 4 }
     }

@@ -9,13 +9,13 @@ use tokio::sync::oneshot;
 use super::repository_key::RepositoryKey;
 use contract::{ProjectId, RepositoryAddress};
 
-/// Most automatic runs of directories at the same time.
+/// Maximum number of automatic runs of directories at the same time.
 const LOCAL_MAX: usize = 2;
-/// Most automatic runs that fetch from hosts at the same time. They wait for the network most of the time.
+/// Maximum number of automatic runs that fetch from hosts at the same time. They wait for the network most of the time.
 const REMOTE_MAX: usize = 6;
-/// Most of them that fetch from one host.
+/// Maximum number of them that fetch from one host.
 const HOST_MAX: usize = 2;
-/// Most runs of one project. They write one index, so they follow one another anyway.
+/// Maximum number of runs of one project. They write one index, so they follow one another anyway.
 const PROJECT_MAX: usize = 1;
 
 /// The turns of a process. Runs that fetch from a host have turns of their own.

@@ -18,7 +18,7 @@ use super::index_version::IndexVersion;
 
 /// Files that are read at a time.
 const PAGE_FILES: i64 = 200;
-/// Most definitions whose risks are looked up, and chunks that are read at a time.
+/// Maximum number of definitions whose risks are looked up, and of chunks that are read at a time.
 const RISKS_MAX: usize = 5_000;
 const PAGE_CHUNKS: usize = 500;
 

@@ -13,7 +13,7 @@ use super::run_job::RunJob;
 use super::site::{AUTHOR, Published, PublishedContent, Publishing, PullRequest, RunSite};
 use crate::app::{App, blocking};
 
-/// Most paths that the text of a pull request lists.
+/// Maximum number of paths that the text of a pull request lists.
 const LISTED_MAX: usize = 200;
 /// Length of such a text, in bytes, from which on no more paths are listed: forges take 65,536 characters.
 const LISTED_BYTES_MAX: usize = 50_000;

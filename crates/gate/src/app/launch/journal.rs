@@ -16,7 +16,7 @@ use super::rows::{self, StoredRows};
 
 /// Events that are read at a time.
 const PAGE: i64 = 1000;
-/// Most events of a run: far more than the longest run has, and few enough to be read at once.
+/// Maximum number of events of a run: far more than the longest run has, and few enough to be read at once.
 pub(super) const EVENTS_MAX: i32 = 50_000;
 /// Events beyond that which calls may add.
 const CALLS_RESERVE: i32 = 1000;

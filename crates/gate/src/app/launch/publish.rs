@@ -22,7 +22,7 @@ use crate::app::blocking;
 
 /// Name of the artifact about the pull request.
 pub(super) const PR: &str = "pr.json";
-/// Most times that one job rebases the pages onto another head, for branches that are pushed to all the time.
+/// Maximum number of times that one job rebases the pages onto another head, for branches that are pushed to all the time.
 const REBASES_MAX: usize = 5;
 
 impl RunJob<'_> {

@@ -15,11 +15,11 @@ use super::publish::PR;
 use super::site::RunSite;
 use crate::app::{App, blocking};
 
-/// Most runs that are looked at, the newest first.
+/// Maximum number of runs that are looked at, the newest first.
 const RUNS_MAX: i64 = 100;
 /// Newest runs whose knowledge of earlier ones, which may be gone, is read.
 const REMEMBERING_MAX: usize = 3;
-/// Most changed paths of a run that are looked at.
+/// Maximum number of changed paths of a run that are looked at.
 const PATHS_MAX: usize = 10_000;
 
 /// The part of `pr.json` that is read.

@@ -23,10 +23,10 @@ use super::repository::{
 };
 use crate::app::{App, blocking};
 
-/// Most entries of a folder, and folders of a commit, that are looked at.
+/// Maximum number of entries of a folder, and of folders of a commit, that are looked at.
 const ENTRIES_MAX: usize = 5_000;
 const FOLDERS_MAX: usize = 500;
-/// Most repositories whose purpose is read.
+/// Maximum number of repositories whose purpose is read.
 const READ_MAX: usize = 20;
 
 /// A repository with its description of its product.

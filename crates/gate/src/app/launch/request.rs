@@ -18,7 +18,7 @@ use super::journal::{Batch, EVENTS_MAX, Journal, JournalContext, Writer, run_can
 use super::run_job::{self, KIND};
 use crate::app::App;
 
-/// Most jobs of other calls that are run before that of a call.
+/// Maximum number of jobs of other calls that are run before that of a call.
 const OTHERS_MAX: usize = 3;
 
 /// A call about a run.

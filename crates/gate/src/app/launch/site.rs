@@ -76,7 +76,7 @@ pub(super) struct Publishing {
     pub(super) time_s: i64,
     /// The paths that may be changed.
     pub(super) allowed_paths: AllowedPaths,
-    /// Most changed files.
+    /// Maximum number of changed files.
     pub(super) files_changed_max: usize,
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use contract::config::Layout;
 use launch::site::SiteFiles;
 
-/// Most bytes of a copy.
+/// Maximum size of a copy in bytes.
 const BYTES_MAX: u64 = 1 << 30;
-/// Most names that are tried for a new copy.
+/// Maximum number of names that are tried for a new copy.
 const NAMES_MAX: u32 = 10_000;
 /// Age from which a copy is no longer in use: the commands of a site may take 16 hours together.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);

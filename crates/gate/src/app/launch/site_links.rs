@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::evidence::stopped;
 
-/// Most addresses that are asked for in one validation.
+/// Maximum number of addresses that are asked for in one validation.
 const LINKS_MAX: usize = 200;
 /// Addresses that are asked for at a time.
 const AT_ONCE: usize = 4;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::site::{Publishing, RunSite, allowed_changes, site_fault};
 
-/// Most files in which the two commits may differ.
+/// Maximum number of files in which the two commits may differ.
 const MOVED_MAX: usize = 200_000;
 /// Conflicts that are named.
 const NAMED_MAX: usize = 10;

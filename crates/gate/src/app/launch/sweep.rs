@@ -33,7 +33,7 @@ use crate::app::{App, blocking};
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Runs of one project that are read at a time.
 const RUNS_PAGE: i64 = 100;
-/// Jobs in a row that do not advance a run, after which nothing more is tried.
+/// Number of successive jobs that do not advance a run before nothing more is tried.
 const TRIES_MAX: usize = 5;
 /// Jobs about one subject that are read to decide that.
 pub(super) const TRIES_READ: i64 = 5;

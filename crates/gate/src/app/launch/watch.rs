@@ -45,7 +45,7 @@ const SUBJECT: &str = "watch:";
 /// Shown in the status of a job that another process has to do.
 const NOT_WATCHED_HERE: &str =
     "The process that took the job does not watch the site. The job waits for a process that does.";
-/// Most products of a project whose pages are watched.
+/// Maximum number of products of a project whose pages are watched.
 const PRODUCTS_MAX: i64 = 1000;
 
 /// The origin of a request for checks.

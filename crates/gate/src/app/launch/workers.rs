@@ -39,7 +39,7 @@ pub static WORKERS: WorkerTable = &[
     &fix::WORKER,
 ];
 
-/// Most changed paths that are listed: more than the largest budget allows, because each fix may add as many.
+/// Maximum number of changed paths that are listed: more than the largest budget allows, because each fix may add as many.
 const CHANGED_MAX: usize = 20_000;
 
 /// Content of the site that was read before the worker runs.

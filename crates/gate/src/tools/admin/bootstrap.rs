@@ -213,7 +213,7 @@ async fn install_assets(call: &Call) -> Result<StepResult, Fault> {
     })
 }
 
-/// Installs the built-in word list, with which the tokenizer splits unsegmented identifiers.
+/// Installs the built-in word list. The tokenizer splits unsegmented identifiers with it.
 async fn install_word_lists(call: &Call) -> Result<StepResult, Fault> {
     let app = &call.app;
     if app.config.dictionaries.enabled == Enabled::Off {

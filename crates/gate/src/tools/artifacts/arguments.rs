@@ -12,7 +12,7 @@ use tenancy::{AllowedRoots, RepositoryRoot};
 
 /// Longest path in an argument, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
-/// Most URLs in one call.
+/// Maximum number of URLs in one call.
 const URLS_MAX: usize = 16;
 
 /// The argument `url`: one `name=url`, or several.

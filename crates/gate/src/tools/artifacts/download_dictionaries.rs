@@ -1,4 +1,4 @@
-//! `download_dictionaries`: installs word lists, with which identifiers such as `getusername` are split.
+//! `download_dictionaries`: installs word lists that split identifiers such as `getusername`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     run: |call, arguments| run_typed(call, arguments, complete),
 };
 
-/// Most values in an answer; a limit of MCP.
+/// Maximum number of values in an answer; a limit of MCP.
 pub const VALUES_MAX: usize = 100;
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -25,9 +25,9 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     ..super::complete::TOOL
 };
 
-/// Most parts of a file in an answer; larger files are generated, or data.
+/// Maximum number of parts of a file in an answer; larger files are generated, or data.
 const PARTS_MAX: usize = 2000;
-/// Most definitions of a file in an answer.
+/// Maximum number of definitions of a file in an answer.
 const DEFINITIONS_MAX: i64 = 2000;
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use contract::{ErrorCode, Fault, echo};
 use store::{Access, ProjectTx, files};
 use tenancy::Scope;
 
-/// Most entries in an answer.
+/// Maximum number of entries in an answer.
 const ENTRIES_MAX: i64 = 2000;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {

@@ -24,9 +24,9 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     ..super::complete::TOOL
 };
 
-/// Most suggestions of one kind.
+/// Maximum number of suggestions of one kind.
 const OF_A_KIND: i64 = 7;
-/// Most names of languages or repositories.
+/// Maximum number of names of languages or repositories.
 const NAMES_MAX: usize = 12;
 /// A name or a path is looked for from this many characters.
 const CHARS_MIN: usize = 2;
@@ -90,7 +90,7 @@ async fn suggest(call: Call, input: SuggestInput) -> Result<Suggestions, Fault> 
 enum TypedField {
     /// A filter of the query language.
     Filter(&'static FilterField),
-    /// `repo`, by which the search page chooses the repository.
+    /// `repo`; the search page chooses the repository with it.
     Repository,
 }
 

@@ -27,7 +27,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     ..diff::TOOL
 };
 
-/// Most entries that are in memory at a time.
+/// Maximum number of entries that are in memory at a time.
 const ENTRIES_READ: usize = 32;
 
 /// Content of the event `start`.

@@ -11,7 +11,7 @@ use contract::{Next, RepositoryAddress};
 use store::{DecidedBy, RepositoryRow};
 use tenancy::AllowedRoots;
 
-/// Most projects that are searched for a repository.
+/// Maximum number of projects that are searched for a repository.
 const PROJECTS_MAX: usize = 32;
 
 /// The repository that a call is about.

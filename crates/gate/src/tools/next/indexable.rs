@@ -15,7 +15,7 @@ use tenancy::{AllowedRoots, RootKind};
 
 /// Names with at least this similarity, from 0 to 1, are proposed: one error in four letters.
 const SIMILARITY_MIN: f64 = 0.7;
-/// Most entries of a folder, and most folders in a directory, that are looked at.
+/// Maximum number of entries of a folder, and of folders in a directory, that are looked at.
 const ENTRIES_MAX: usize = 500;
 const FOLDERS_MAX: usize = 40;
 

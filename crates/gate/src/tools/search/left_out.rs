@@ -20,9 +20,9 @@ use history::Head;
 use store::{Access, Filter, Project, ProjectTx, RepositoryRow, Test, breakdown, file_lists};
 use tenancy::AllowedRoots;
 
-/// Most files that one answer looks into.
+/// Maximum number of files that one answer looks into.
 const FILES_MAX: i64 = 64;
-/// Most languages that a message names.
+/// Maximum number of languages that a message names.
 const LANGUAGES_MAX: usize = 5;
 /// An answer with fewer places or lines may lack some that are in files without an index.
 const FEW: usize = 50;

@@ -3,9 +3,9 @@
 use contract::{ErrorCode, Fault, echo};
 use engine::indexing::SkipReason;
 
-/// Most paths that are compared with an unknown one.
+/// Maximum number of paths that are compared with an unknown one.
 pub(super) const COMPARED_PATHS_MAX: i64 = 2000;
-/// Most similar paths in a hint.
+/// Maximum number of similar paths in a hint.
 const NEAREST_MAX: usize = 3;
 /// Paths with at least this similarity, from 0 to 1, are suggested.
 const SIMILARITY_MIN: f64 = 0.7;

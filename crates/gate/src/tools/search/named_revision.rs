@@ -69,7 +69,7 @@ pub(super) fn repositories_at(
     if found.is_empty() { Err(unknown_revision_fault(&with_commits, indexed, named)) } else { Ok(found) }
 }
 
-/// Returns `true` if a repository consists of commits: it is given by its address, also in the project from which it was imported.
+/// Returns `true` if a repository consists of commits: it is given by its address, even in the project from which it was imported.
 fn has_revisions(row: &RepositoryRow) -> bool {
     !row.has_path() && !row.is_records()
 }

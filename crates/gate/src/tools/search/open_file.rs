@@ -15,7 +15,7 @@ use mirrors::{Archives, Mirrors};
 use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories, revisions};
 use tenancy::AllowedRoots;
 
-/// Most lines of a file that is assembled from its chunks; further ones are omitted.
+/// Maximum number of lines of a file that is assembled from its chunks; further ones are omitted.
 const STORED_LINES_MAX: usize = 1_000_000;
 
 /// An indexed file with its current text.

@@ -141,9 +141,9 @@ impl SearchMode {
     }
 }
 
-/// Most hits of one answer, where chunks are ranked. Lines have the larger limits of the schema.
+/// Maximum number of hits of one answer, where chunks are ranked. Lines have the larger limits of the schema.
 const HITS_MAX: i64 = 100;
-/// Most hits to skip.
+/// Maximum number of hits to skip.
 const SKIPPED_HITS_MAX: usize = 900;
 
 impl SearchInput {

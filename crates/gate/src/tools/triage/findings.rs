@@ -12,9 +12,9 @@ use engine::triage::{self, FindingDetail, FindingList, FindingSource, STATUSES};
 use store::triage::{BoardPage, FindingFilter, SEVERITIES};
 use tenancy::Scope;
 
-/// Most findings of an answer for one status, and by default.
+/// Maximum number of findings of an answer for one status, and by default.
 const FINDINGS_MAX: i64 = 50;
-/// Most decisions of an answer.
+/// Maximum number of decisions of an answer.
 const DECISIONS_MAX: usize = 100;
 
 /// Lists findings.

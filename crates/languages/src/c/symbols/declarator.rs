@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Walk, children};
 use crate::symbols::{Builder, Expr, ExprId, ScopeKind, TreeWalk};
 
-/// Most nested parts of a declarator that are read.
+/// Maximum number of nested parts of a declarator that are read.
 const PARTS_MAX: usize = 32;
 
 /// The result of reading a declarator.

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Walk, children};
 use crate::symbols::{Builder, New, ScopeKind, SymbolKind, UseKind};
 
-/// Most bytes of a macro's body that are read.
+/// Maximum number of bytes of a macro's body that are read.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Words that are not names.
 const KEYWORDS: &[&str] = &[

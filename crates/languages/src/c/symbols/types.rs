@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Walk, children};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
 
-/// Most nested parts of the name of a type that are read.
+/// Maximum number of nested parts of the name of a type that are read.
 const PARTS_MAX: u32 = 24;
 /// Templates of the standard library whose first argument is the type of their content, and whose others are not of interest.
 const HOLDERS: &[&str] = &[

@@ -103,7 +103,7 @@ impl<'t> Walk<'t> {
         self.bind(b, left, &values);
     }
 
-    /// `switch x := y.(type)`: the name has another type in each case.
+    /// `switch x := y.(type)`: the name has a different type in each case.
     fn type_switch(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         self.field(b, node, "initializer");
         let value = self.field(b, node, "value");

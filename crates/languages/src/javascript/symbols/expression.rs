@@ -16,7 +16,7 @@ const HANDLED: &[&str] = &[
 ];
 /// Builtin types that contain the values put into them.
 const CONTAINERS: &[&str] = &["Array", "Map", "Set", "WeakMap", "WeakSet"];
-/// Most elements of an array whose values are kept.
+/// Maximum number of elements of an array whose values are kept.
 const ELEMENTS_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {

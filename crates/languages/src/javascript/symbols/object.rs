@@ -8,7 +8,7 @@ use crate::symbols::{New, ScopeKind, SymbolId, SymbolKind};
 impl<'t> Walk<'_, 't> {
     /// An object; `symbol` is the variable that it is assigned to.
     pub(super) fn object(&mut self, node: Node<'t>, symbol: Option<SymbolId>) {
-        // What is inside of the object but no method of it still sees the `this` around.
+        // What is inside of the object but no method of it still sees the enclosing `this`.
         let around = self.b.open_count();
         if !self.b.open(ScopeKind::Type, symbol) {
             return;

@@ -5,9 +5,9 @@ use tree_sitter::Node;
 use super::Walk;
 use crate::symbols::{Expr, ExprId, FUNCTION_TYPE, ScopeKind, SymbolId, SymbolKind};
 
-/// Most parameters whose types are kept.
+/// Maximum number of parameters whose types are kept.
 const PARAMETERS_MAX: usize = 12;
-/// Most different types of one parameter that the signatures of a type have.
+/// Maximum number of different types of one parameter that the signatures of a type have.
 const TYPES_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {

@@ -10,7 +10,7 @@ const TRANSPARENT: &[&str] = &[
     "Awaited", "DeepPartial", "Exclude", "Extract", "InstanceType", "NoInfer", "NonNullable", "Omit",
     "Partial", "Pick", "Prettify", "Readonly", "Required", "Simplify",
 ];
-/// Most arguments and alternatives of a type that are kept.
+/// Maximum number of arguments and alternatives of a type that are kept.
 const PARTS_MAX: usize = 16;
 
 impl<'t> Walk<'_, 't> {

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::Walk;
 use crate::symbols::{Builder, Expr, ExprId, UseKind};
 
-/// Most alternatives of a type.
+/// Maximum number of alternatives of a type.
 const ALTERNATIVES_MAX: usize = 8;
 
 impl<'t> Walk<'t> {

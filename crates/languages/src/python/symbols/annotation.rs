@@ -12,7 +12,7 @@ const TRANSPARENT: &[&str] = &[
 ];
 /// Generic types whose first argument is the type of their content.
 const FIRST: &[&str] = &["AsyncGenerator", "Generator", "defaultdict_key", "tuple", "Tuple"];
-/// Deepest nesting of a type that is written as a string, and most bytes of it.
+/// Maximum depth of a type that is written as a string, and the maximum number of its bytes.
 const DEPTH_MAX: u32 = 16;
 const BYTES_MAX: usize = 400;
 

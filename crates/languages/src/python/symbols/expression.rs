@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::Walk;
 use crate::symbols::{Expr, ExprId, ScopeKind, UseKind};
 
-/// Most elements of a list whose values are kept.
+/// Maximum number of elements of a list whose values are kept.
 const ELEMENTS_MAX: usize = 8;
 
 impl<'t> Walk<'_, 't> {

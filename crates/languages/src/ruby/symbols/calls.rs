@@ -125,7 +125,7 @@ impl<'t> Walk<'t> {
         b.used(UseKind::Call, expr, method);
     }
 
-    /// The symbol in `method(:name)` and `send(:name)` without another receiver than `self`.
+    /// The symbol in `method(:name)` and `send(:name)` with no receiver other than `self`.
     fn named_method(&self, b: &Builder<'t>, node: Node<'t>, name: &str) -> Option<Node<'t>> {
         if !matches!(name, "method" | "send" | "public_send" | "__send__") {
             return None;

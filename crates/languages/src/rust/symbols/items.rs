@@ -8,7 +8,7 @@ use crate::symbols::{
     Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of,
 };
 
-/// Most tokens of a derive that are looked at.
+/// Maximum number of tokens of a derive that are looked at.
 const DERIVES_MAX: usize = 64;
 
 /// The type parameters of an item, by name.

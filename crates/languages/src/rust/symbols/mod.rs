@@ -24,7 +24,7 @@ pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
 #[derive(Default)]
 struct Walk<'t> {
     locals: Locals<'t>,
-    /// The inner modules around.
+    /// The enclosing inner modules.
     modules: Vec<&'t str>,
     /// The file that an attribute gives the module that follows.
     module_file: Option<&'t str>,

@@ -208,7 +208,7 @@ fn kind_of<'t>(token: &Node<'t>) -> &'t str {
     }
 }
 
-/// Most tokens of the arguments of a generic name.
+/// Maximum number of tokens of the arguments of a generic name.
 const GENERICS_MAX: usize = 40;
 
 /// The number of the token after generic arguments that begin at a token.

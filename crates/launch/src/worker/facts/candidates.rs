@@ -8,11 +8,11 @@ use crate::forms::CatalogSnippet;
 use crate::gate::installs_one_of;
 use crate::site::{CodeBlock, PAGE_ITEMS_MAX, Page};
 
-/// Most candidates; their longest code in lines and bytes.
+/// Maximum number of candidates, and of lines and bytes of the code of one.
 const CANDIDATES_MAX: usize = 200;
 const LINES_MAX: usize = 60;
 const BYTES_MAX: usize = 4_000;
-/// Most commands.
+/// Maximum number of commands.
 const COMMANDS_MAX: usize = 5;
 /// The language of commands, which are not examples of code.
 const SHELL: &str = "bash";

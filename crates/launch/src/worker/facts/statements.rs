@@ -13,7 +13,7 @@ use crate::pattern::pattern;
 use crate::prose::{Sentence, is_limiting, sentences};
 use crate::site::{PAGE_ITEMS_MAX, Page};
 
-/// Most definitions.
+/// Maximum number of definitions.
 const DEFINITIONS_MAX: usize = 400;
 
 /// The priority of a source: of two statements that contradict each other, the one of higher priority counts.

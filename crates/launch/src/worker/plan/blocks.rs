@@ -47,7 +47,7 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// Returns the blocks that a rule asks for, without claims that the page has already; none if they would be empty.
+    /// Returns the blocks that a rule asks for, without claims that the page has already; an empty list if the blocks would be empty.
     pub(super) fn blocks(&self, rule: &BlockRule, used: &mut BTreeSet<String>) -> Vec<PlanBlock> {
         let quota = self.quota;
         let items = match rule.source {

@@ -15,9 +15,9 @@ use crate::source_file::SourceFile;
 pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];
 /// Places of a package's files in its folder.
 const SOURCES: &[&str] = &["src", "", "lib", "source"];
-/// Most files that pass the names of one another on.
+/// Maximum number of files that pass the names of one another on.
 const STARS_MAX: usize = 64;
-/// Most names of a scope's packages that are looked for.
+/// Maximum number of names of a scope's packages that are looked for.
 const NAMES_MAX: usize = 4096;
 /// The number of known exports that counts as much as a second package as evidence for a scope.
 const NAMES_MIN: usize = 3;

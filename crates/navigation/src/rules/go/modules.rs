@@ -18,13 +18,13 @@ const STANDARD: &[&str] = &[
 /// Hosts whose modules have the path of an owner and a name behind the host.
 const OWNED: &[&str] =
     &["bitbucket.org", "codeberg.org", "git.sr.ht", "gitee.com", "github.com", "gitlab.com", "golang.org"];
-/// Most elements of an import path that are compared with a folder's.
+/// Maximum number of elements of an import path that are compared with a folder's.
 const ELEMENTS_MAX: usize = 64;
-/// Most folders of one name that an import path is compared with.
+/// Maximum number of folders of one name that an import path is compared with.
 const SAME_NAME_MAX: usize = 512;
-/// Most ways to cut paths that are looked at.
+/// Maximum number of ways to cut paths that are looked at.
 const CUTS_MAX: usize = 1_000_000;
-/// Most modules of a repository.
+/// Maximum number of modules of a repository.
 const MODULES_MAX: usize = 256;
 
 /// A module of the repository.

@@ -20,9 +20,9 @@ const SIDES: &[&str] =
 /// Files at the root of a project.
 const MARKS: &[&str] = &["conftest.py", "manage.py", "noxfile.py", "setup.py"];
 
-/// Most packages of one name.
+/// Maximum number of packages of one name.
 const SAME_NAME_MAX: usize = 64;
-/// Most folders around a file.
+/// Maximum number of folders around a file.
 const FOLDERS_MAX: usize = 64;
 
 /// The packages that are imported by their name alone, wherever they are.

@@ -17,7 +17,7 @@ use rustix::thread::{
 use super::super::sandbox::lower_limit;
 use super::{CPU_SECONDS_MAX, FILE_BYTES_MAX, OPEN_FILES_MAX, Protection, Spec};
 
-/// Most CPUs that a command uses: many programs start a thread for each, and threads count as processes.
+/// Maximum number of CPUs that a command uses: many programs start a thread for each, and threads count as processes.
 const CPUS_MAX: usize = 8;
 /// CPU seconds between the signal that announces the end and the kill.
 const CPU_SECONDS_GRACE: u64 = 5;

@@ -206,8 +206,8 @@ pub(super) async fn insert(tx: &mut ProjectTx, run: &RunRow) -> Result<bool, Fau
     Ok(tx.execute(query.bind(run.finished_ms).bind(run.updated_ms)).await? == 1)
 }
 
-/// Stores the changes that events made to a run whose last event had the number `before`; returns `false` if it has another one by now, or
-/// a later job advances it.
+/// Stores the changes that events made to a run whose last event had the number `before`; returns `false` if it has a different one by now,
+/// or a later job advances it.
 pub(super) async fn update(tx: &mut ProjectTx, run: &RunRow, before: i32) -> Result<bool, Fault> {
     let text = format!(
         "UPDATE {} SET state = $4, site_tree = $5, fence = $2, seq = $6, head_hash = $7, fix_attempts = $8, report_ok = $9, \

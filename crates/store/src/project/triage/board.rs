@@ -33,7 +33,7 @@ pub struct BoardPage<'a> {
     pub severity: Option<&'a str>,
     /// Findings of each status to skip.
     pub offset: i64,
-    /// Most findings of each status.
+    /// Maximum number of findings of each status.
     pub limit: i64,
 }
 

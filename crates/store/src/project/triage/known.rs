@@ -58,7 +58,7 @@ pub async fn known(
         .collect()
 }
 
-/// Those of `ids` under which another finding is stored than the one whose last claim is at the same position of `claims`.
+/// Those of `ids` under which a different finding is stored from the one whose last claim is at the same position of `claims`.
 pub async fn foreign_ids(tx: &mut ProjectTx, ids: &[&str], claims: &[String]) -> Result<Vec<String>, Fault> {
     let text = format!(
         "SELECT r.id FROM unnest($1::text[], $2::text[]) AS w (id, claim) JOIN {} r ON r.id = w.id \

@@ -40,8 +40,8 @@ pub struct Current {
     pub expires_ms: Option<i64>,
 }
 
-/// The fields, folded to lower case, by which decisions are related to findings. Vulnerability and package are indexed, so only
-/// as much of them is stored and compared as an index holds.
+/// The fields, folded to lower case, that relate decisions to findings. Vulnerability and package are indexed, so only as much of them is
+/// stored and compared as an index holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Related {
     /// Id of the vulnerability.
@@ -56,7 +56,7 @@ pub struct Related {
     pub repo: Option<String>,
 }
 
-/// The claims of reports about a finding, by which it is recognised in later ones.
+/// The claims of reports about a finding, used to recognise it in later ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Hash of format, tool and category of the report.

@@ -102,7 +102,7 @@ impl SourceSync<'_> {
         Ok((found, without_revisions))
     }
 
-    /// The patterns of revisions of the project's repositories; none if the settings leave them as they are.
+    /// The patterns of revisions of the project's repositories; empty if the settings leave them as they are.
     async fn stored_patterns(&self, project: &Project) -> Result<HashMap<i64, Vec<String>>, Fault> {
         if self.settings.revisions.is_none() {
             return Ok(HashMap::new());
@@ -113,7 +113,7 @@ impl SourceSync<'_> {
         Ok(patterns)
     }
 
-    /// Returns `true` if the settings ask for other revisions than the last run of a repository, or if that run failed, after which its
+    /// Returns `true` if the settings ask for other revisions than the last run of a repository, or if that run failed, so that its
     /// patterns say nothing.
     fn lacks_revisions(&self, row: &RepositoryRow, patterns: &HashMap<i64, Vec<String>>) -> bool {
         let Some(wanted) = &self.settings.revisions else { return false };

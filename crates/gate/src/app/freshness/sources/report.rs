@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use contract::{Fault, escaped_line, truncate_chars};
 
-/// Most failures that a note names.
+/// Maximum number of failures that a note names.
 const NAMED_FAILURES_MAX: usize = 3;
 /// Longest note.
 const NOTE_CHARS_MAX: usize = 2000;

@@ -30,7 +30,7 @@ use crate::app::launch::site::RunSite;
 use crate::app::launch::site_head::site_head;
 use crate::app::{App, blocking};
 
-/// Most bytes of the hashes that are kept of files, with their paths. Files beyond are read again each time.
+/// Maximum number of bytes of the hashes that are kept of files, with their paths. Files beyond are read again each time.
 const FRESH_BYTES_MAX: usize = 256 << 10;
 
 /// Context of a check.
