@@ -420,7 +420,7 @@ struct Resolutions(Arc<AtomicUsize>);
 
 impl<S: tracing::Subscriber> Layer<S> for Resolutions {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() == "gate::tools::context" {
+        if event.metadata().target() == "pairofcleats_gate::tools::context" {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -109,25 +109,26 @@ async fn run_everything() -> Fresh {
     let fresh = Fresh::new().await;
     let store = &fresh.store;
     let project = fresh.project("p").await;
-    control(store).await.unwrap();
-    sources(store, &project).await.unwrap();
-    fill(store, &project).await.unwrap();
-    indexes(store, &project).await.unwrap();
-    reads(store, &project).await.unwrap();
-    filters(store, &project).await.unwrap();
-    trigrams(&fresh, &project).await.unwrap();
-    portable_pages(store, &project).await.unwrap();
-    triage(store, &project).await.unwrap();
-    instructions::run_statements(store, &project).await.unwrap();
-    launch::run_statements(store, &project).await.unwrap();
-    jobs(store, &project).await.unwrap();
-    navigation::run_statements(store, &project, store::Fence(1)).await.unwrap();
-    scip::run_statements(store, &project, store::Fence(1)).await.unwrap();
-    revisions::run_statements(store, &project, store::Fence(1)).await.unwrap();
-    upkeep(store, &project).await.unwrap();
-    connections(store).await.unwrap();
-    export_and_import(store, &project).await.unwrap();
-    projects(store, &project).await.unwrap();
+    // Boxed, because all of them in one future would not fit the stack of a test.
+    Box::pin(control(store)).await.unwrap();
+    Box::pin(sources(store, &project)).await.unwrap();
+    Box::pin(fill(store, &project)).await.unwrap();
+    Box::pin(indexes(store, &project)).await.unwrap();
+    Box::pin(reads(store, &project)).await.unwrap();
+    Box::pin(filters(store, &project)).await.unwrap();
+    Box::pin(trigrams(&fresh, &project)).await.unwrap();
+    Box::pin(portable_pages(store, &project)).await.unwrap();
+    Box::pin(triage(store, &project)).await.unwrap();
+    Box::pin(instructions::run_statements(store, &project)).await.unwrap();
+    Box::pin(launch::run_statements(store, &project)).await.unwrap();
+    Box::pin(jobs(store, &project)).await.unwrap();
+    Box::pin(navigation::run_statements(store, &project, store::Fence(1))).await.unwrap();
+    Box::pin(scip::run_statements(store, &project, store::Fence(1))).await.unwrap();
+    Box::pin(revisions::run_statements(store, &project, store::Fence(1))).await.unwrap();
+    Box::pin(upkeep(store, &project)).await.unwrap();
+    Box::pin(connections(store)).await.unwrap();
+    Box::pin(export_and_import(store, &project)).await.unwrap();
+    Box::pin(projects(store, &project)).await.unwrap();
     fresh
 }
 

@@ -308,7 +308,7 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("statistics::rebuild_all", statistics::rebuild_all(tx, fence).await),
         ("names::remove_orphans", names::remove_orphans(tx, fence).await.map(drop)),
         ("repositories::clear_derived_due", repositories::clear_derived_due(tx, fence, repo).await),
-        ("repositories::delete", repositories::delete(tx, fence, repo).await),
+        ("repository_removal::delete", repositories::delete(tx, fence, repo).await),
         ("repositories::ensure", repositories::ensure(tx, fence, "/x", "x", VERSIONS).await.map(drop)),
         ("repositories::mark_embedded_ready", repositories::mark_embedded_ready(tx, fence).await),
         ("repositories::set_head", repositories::set_head(tx, fence, repo, Some("main"), None).await),

@@ -72,7 +72,7 @@ where
     let mut notes: Vec<String> = claimed.job.note.clone().into_iter().collect();
     let (mut outages, mut outage_time) = (0, Duration::ZERO);
     loop {
-        let work = execute(running_job(&claimed, notes.clone())).instrument(span_of(&claimed));
+        let work = Box::pin(execute(running_job(&claimed, notes.clone()))).instrument(span_of(&claimed));
         let fault = match attempt(&claimed, control, on_progress, work).await {
             _ if claimed.is_lost() => return ClaimResult::GivenUp(lease_lost()),
             AttemptEnd::Stalled => {
@@ -137,7 +137,7 @@ where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let work = execute(running_job(&claimed, Vec::new())).instrument(span_of(&claimed));
+    let work = Box::pin(execute(running_job(&claimed, Vec::new()))).instrument(span_of(&claimed));
     let ended = attempt(&claimed, control, &|_: &Progress| (), work).await;
     if claimed.is_lost() {
         return Err(lease_lost());

@@ -144,7 +144,7 @@ impl Toolbox {
             };
             Ok(answered.with_next(envelope.with_run_id(task_call.run_id()), next))
         };
-        tokio::spawn(work.instrument(span)).await.unwrap_or_else(|error| {
+        tokio::spawn(Box::pin(work).instrument(span)).await.unwrap_or_else(|error| {
             let envelope = Envelope::failure(&panic_fault(spec, error), call.meta(started));
             Ok(envelope.with_run_id(call.run_id()))
         })

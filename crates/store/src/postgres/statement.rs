@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::panic::Location;
-use std::pin::pin;
 use std::time::Duration;
 
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow};
@@ -60,7 +59,8 @@ impl<'q> Query<'q> {
 /// Waits for the response to a statement. After [`SLOW_AFTER`] it begins a span with the statement's `place`, which gets the whole
 /// time in `ms` at its end.
 pub(super) async fn observe<T>(place: impl Display, response: impl Future<Output = T>) -> T {
-    let (mut response, started) = (pin!(response), Instant::now());
+    // On the heap, because the futures of jobs are deep, and each one that contains another takes its room on the stack.
+    let (mut response, started) = (Box::pin(response), Instant::now());
     if let Ok(response) = timeout(SLOW_AFTER, response.as_mut()).await {
         return response;
     }
