@@ -29,8 +29,14 @@ use crate::storage::{instructions, launch, navigation, revisions, scip};
 /// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
 const UNDETERMINED_PARAMETER: &str = "42P18";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_statement_is_prepared() {
+#[test]
+fn every_statement_is_prepared() {
+    // Functions with hundreds of awaits need much of the stack in a build without optimisation, more than a test thread may have.
+    let run = || tokio::runtime::Runtime::new().unwrap().block_on(prepare_every_statement());
+    std::thread::Builder::new().stack_size(8 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+async fn prepare_every_statement() {
     let (fresh, statements) = recorder::record(run_everything()).await;
     let called: BTreeSet<(&str, u32)> = statements.iter().map(|one| (one.file, one.line)).collect();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/store/src");
@@ -109,26 +115,25 @@ async fn run_everything() -> Fresh {
     let fresh = Fresh::new().await;
     let store = &fresh.store;
     let project = fresh.project("p").await;
-    // Boxed, because all of them in one future would not fit the stack of a test.
-    Box::pin(control(store)).await.unwrap();
-    Box::pin(sources(store, &project)).await.unwrap();
-    Box::pin(fill(store, &project)).await.unwrap();
-    Box::pin(indexes(store, &project)).await.unwrap();
-    Box::pin(reads(store, &project)).await.unwrap();
-    Box::pin(filters(store, &project)).await.unwrap();
-    Box::pin(trigrams(&fresh, &project)).await.unwrap();
-    Box::pin(portable_pages(store, &project)).await.unwrap();
-    Box::pin(triage(store, &project)).await.unwrap();
-    Box::pin(instructions::run_statements(store, &project)).await.unwrap();
-    Box::pin(launch::run_statements(store, &project)).await.unwrap();
-    Box::pin(jobs(store, &project)).await.unwrap();
-    Box::pin(navigation::run_statements(store, &project, store::Fence(1))).await.unwrap();
-    Box::pin(scip::run_statements(store, &project, store::Fence(1))).await.unwrap();
-    Box::pin(revisions::run_statements(store, &project, store::Fence(1))).await.unwrap();
-    Box::pin(upkeep(store, &project)).await.unwrap();
-    Box::pin(connections(store)).await.unwrap();
-    Box::pin(export_and_import(store, &project)).await.unwrap();
-    Box::pin(projects(store, &project)).await.unwrap();
+    control(store).await.unwrap();
+    sources(store, &project).await.unwrap();
+    fill(store, &project).await.unwrap();
+    indexes(store, &project).await.unwrap();
+    reads(store, &project).await.unwrap();
+    filters(store, &project).await.unwrap();
+    trigrams(&fresh, &project).await.unwrap();
+    portable_pages(store, &project).await.unwrap();
+    triage(store, &project).await.unwrap();
+    instructions::run_statements(store, &project).await.unwrap();
+    launch::run_statements(store, &project).await.unwrap();
+    jobs(store, &project).await.unwrap();
+    navigation::run_statements(store, &project, store::Fence(1)).await.unwrap();
+    scip::run_statements(store, &project, store::Fence(1)).await.unwrap();
+    revisions::run_statements(store, &project, store::Fence(1)).await.unwrap();
+    upkeep(store, &project).await.unwrap();
+    connections(store).await.unwrap();
+    export_and_import(store, &project).await.unwrap();
+    projects(store, &project).await.unwrap();
     fresh
 }
 

@@ -116,7 +116,7 @@ impl Tx {
     /// As [`Tx::execute`].
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Fault> {
         let response = open(&mut self.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(text)));
-        let result = self.pool.answer(self.timeout, observe("several statements", response)).await;
+        let result = self.pool.answer(self.timeout, observe("several statements", Box::pin(response))).await;
         self.checked(result).map(|_| ())
     }
 

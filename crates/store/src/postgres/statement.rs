@@ -37,31 +37,32 @@ impl<'q> Query<'q> {
     }
 
     pub(super) async fn execute(self, connection: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
-        observe(self.place, self.query.execute(connection)).await
+        observe(self.place, Box::pin(self.query.execute(connection))).await
     }
 
     pub(super) async fn fetch_all(self, connection: &mut PgConnection) -> Result<Vec<PgRow>, sqlx::Error> {
-        observe(self.place, self.query.fetch_all(connection)).await
+        observe(self.place, Box::pin(self.query.fetch_all(connection))).await
     }
 
     pub(super) async fn fetch_one(self, connection: &mut PgConnection) -> Result<PgRow, sqlx::Error> {
-        observe(self.place, self.query.fetch_one(connection)).await
+        observe(self.place, Box::pin(self.query.fetch_one(connection))).await
     }
 
     pub(super) async fn fetch_optional(
         self,
         connection: &mut PgConnection,
     ) -> Result<Option<PgRow>, sqlx::Error> {
-        observe(self.place, self.query.fetch_optional(connection)).await
+        observe(self.place, Box::pin(self.query.fetch_optional(connection))).await
     }
 }
 
 /// Waits for the response to a statement. After [`SLOW_AFTER`] it begins a span with the statement's `place`, which gets the whole
 /// time in `ms` at its end.
-pub(super) async fn observe<T>(place: impl Display, response: impl Future<Output = T>) -> T {
-    // On the heap, because the futures of jobs are deep, and each one that contains another takes its room on the stack.
-    let (mut response, started) = (Box::pin(response), Instant::now());
-    if let Ok(response) = timeout(SLOW_AFTER, response.as_mut()).await {
+///
+/// The response is a future on the heap: those of calls and jobs are deep, and each one that contains another takes its room on the stack.
+pub(super) async fn observe<T>(place: impl Display, mut response: impl Future<Output = T> + Unpin) -> T {
+    let started = Instant::now();
+    if let Ok(response) = timeout(SLOW_AFTER, &mut response).await {
         return response;
     }
     // Most of the thousands of statements of a call are fast; they cost no span.
