@@ -39,7 +39,7 @@ fn a_name_is_parsed_in_every_spelling() {
     assert_parses("impl Foo", "", "Foo", "");
     assert_parses("def bar(self):", "", "bar", "function");
     assert_parses("AppContext.push()", "AppContext", "push", "");
-    assert_parses("crate::search::rank::scores", "crate.search", "rank", "");
+    assert_parses("crate::search::rank", "crate.search", "rank", "");
     assert_parses("where is AppContext.push defined?", "AppContext", "push", "");
     assert_parses("foo()", "", "foo", "");
     assert_parses("type", "", "type", "");
