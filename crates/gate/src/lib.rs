@@ -1,4 +1,4 @@
-//! What every call passes, the tools that it reaches, and the state that all surfaces share.
+//! The gate that every call passes, the tools that it reaches, and the state that all surfaces share.
 //!
 //! | module | contents |
 //! |---|---|

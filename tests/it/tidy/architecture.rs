@@ -43,7 +43,7 @@ struct Quote<'p> {
     text: &'p str,
 }
 
-/// What a text in backticks is.
+/// The meaning of a text in backticks.
 enum Quoted<'p> {
     /// A row of [`DEFINED_ELSEWHERE`], with its file.
     Elsewhere(&'static str),
@@ -104,7 +104,7 @@ fn classify(text: &str) -> Quoted<'_> {
 /// Numbers of files, by the name that they define.
 type Definitions = BTreeMap<String, BTreeSet<usize>>;
 
-/// Where the Rust code of the repository defines some names.
+/// The places where the Rust code of the repository defines some names.
 #[derive(Default)]
 struct Code {
     paths: Vec<String>,
@@ -179,7 +179,7 @@ impl Code {
         is_package || self.has_function(segments) || defining.any(|file| self.belongs(*file, around))
     }
 
-    /// Whether the qualifiers of a name fit a file: modules by its path, types by a declaration or an `impl` in it.
+    /// Checks whether the qualifiers of a name fit a file: modules by its path, types by a declaration or an `impl` in it.
     fn belongs(&self, file: usize, around: &[&str]) -> bool {
         around.iter().all(|segment| {
             if segment.starts_with(char::is_uppercase) {
@@ -192,7 +192,7 @@ impl Code {
     }
 }
 
-/// Whether `defaults.toml` has the setting.
+/// Checks whether `defaults.toml` has the setting.
 fn is_setting(defaults: &str, section: &str, key: &str) -> bool {
     let header = format!("\n[{section}]");
     let rest = defaults.split_once(header.as_str()).map_or("", |(_, rest)| rest);

@@ -50,7 +50,7 @@ fn expand(tree: &str) -> Vec<String> {
     parts.iter().flat_map(|part| expand(&format!("{start}{}", part.trim()))).collect()
 }
 
-/// What the code of a module names with `crate::` or `super::`. A `pub use` hands on a name and imports nothing for its own file.
+/// Returns the paths in the code of a module that begin with `crate::` or `super::`. A `pub use` is not an import: it only re-exports.
 fn named_paths(text: &str) -> Vec<String> {
     let code: String =
         text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");

@@ -1,4 +1,4 @@
-//! What `show_file` proposes for `_meta.next`.
+//! The calls that `show_file` proposes for `_meta.next`.
 
 /// Proposals of `show_file` for the next call, in addition to its result.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! What the filters of a search are resolved with, and what is recorded on the way.
+//! The resolver of a search's filters: its inputs, and the warnings and names that it records.
 
 use std::collections::HashMap;
 

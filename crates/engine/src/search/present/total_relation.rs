@@ -1,4 +1,4 @@
-//! How a number in an answer relates to the real one.
+//! The relation of a number in an answer to the real one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

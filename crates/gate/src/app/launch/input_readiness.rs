@@ -1,4 +1,4 @@
-//! Whether a run can begin: its repository has to be indexed at its commit.
+//! Checks that a run can begin: its repository has to be indexed at its commit.
 
 use launch::event::Failure;
 

@@ -39,7 +39,7 @@ pub(super) enum Wanted {
     Text(String),
 }
 
-/// What is recorded about text that we wrote, so that exactly this text is updated and removed.
+/// The record of a text that we wrote, so that exactly this text is updated and removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     /// Hashes of our text, or of the value of our entry, so that reformatting does not make it foreign. There is more than one
