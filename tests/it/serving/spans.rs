@@ -127,25 +127,37 @@ impl Server {
     }
 }
 
-/// Keeps the files of a project from being read until a statement has waited for them for some time.
-async fn delay_a_statement(project: &str) {
-    let mut connection = PgConnection::connect_with(&server().connect_options()).await.unwrap();
-    let mut tx = connection.begin().await.unwrap();
-    let schema = schema(project);
-    let lock = format!("LOCK TABLE \"{schema}\".files IN ACCESS EXCLUSIVE MODE");
-    sqlx::query(sqlx::AssertSqlSafe(lock)).execute(&mut *tx).await.unwrap();
-    let waiting = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE NOT granted AND relation = '\"{schema}\".files'::regclass)"
-    );
-    for _ in 0..600 {
-        let row = sqlx::query(sqlx::AssertSqlSafe(waiting.as_str())).fetch_one(&mut *tx).await.unwrap();
-        if row.get::<bool, _>(0) {
-            tokio::time::sleep(Duration::from_millis(250)).await;
-            return tx.rollback().await.unwrap();
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+/// The files of a project, locked: statements that read them wait.
+struct LockedFiles {
+    connection: PgConnection,
+    table: String,
+}
+
+impl LockedFiles {
+    async fn of(project: &str) -> Self {
+        let mut connection = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+        let table = format!("\"{}\".files", schema(project));
+        let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(lock)).execute(&mut connection).await.unwrap();
+        Self { connection, table }
     }
-    panic!("no statement waits for the files");
+
+    /// Unlocks them when a statement has waited for some time.
+    async fn unlock_after_a_wait(mut self) {
+        let waiting = format!(
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE NOT granted AND relation = '{}'::regclass)",
+            self.table
+        );
+        for _ in 0..600 {
+            let query = sqlx::query(sqlx::AssertSqlSafe(waiting.as_str()));
+            if query.fetch_one(&mut self.connection).await.unwrap().get::<bool, _>(0) {
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                return self.connection.close().await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no statement waits for the files");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +169,8 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
     process.index("the-first", arguments.clone()).await;
     repository.write("a.py", "def second(): pass\n");
-    let (_, ()) = tokio::join!(process.index("the-slow", arguments.clone()), delay_a_statement(&project));
+    let files = LockedFiles::of(&project).await;
+    let (_, ()) = tokio::join!(process.index("the-slow", arguments.clone()), files.unlock_after_a_wait());
     repository.write("a.py", "def third(): pass\n");
     let mut later = arguments.clone();
     later["wait"] = json!(false);
@@ -170,8 +183,9 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     let call = spans.find("call", "request", "the-slow");
     assert_eq!(text(call, "tool").as_deref(), Some("build_index"));
     let of_call: Vec<&Span> = spans.0.iter().filter(|span| span.trace_id == call.trace_id).collect();
-    let slow = of_call.iter().find(|span| span.name == "statement").expect("the statement that waited");
-    assert_eq!(spans.path(slow), ["statement", "job", "call"]);
+    // On a busy machine other statements are slow too, outside the job as well.
+    let is_of_job = |span: &&&Span| spans.path(span) == ["statement", "job", "call"];
+    let slow = of_call.iter().find(is_of_job).expect("the statement that waited");
     assert!(text(slow, "place").unwrap().starts_with("crates/store/src/"), "{slow:?}");
     assert!(text(slow, "ms").unwrap().parse::<u64>().unwrap() >= 100);
     let job = of_call.iter().find(|span| span.name == "job").unwrap();
@@ -182,12 +196,14 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     assert_eq!(text(queueing, "queued").as_deref(), Some(queued.as_str()), "the ids join them");
     assert_eq!(spans.path(spans.find("job", "job", &queued)), ["job"]);
 
-    let line = log.lines().find(|line| line.contains("a slow statement ended")).expect("the same in the log");
-    let line: Value = serde_json::from_str(line).unwrap();
-    let names: Vec<&str> =
-        line["spans"].as_array().unwrap().iter().map(|span| span["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["call", "job", "statement"], "{line:#}");
-    assert_eq!(line["spans"][0]["request"], "the-slow");
+    let is_of_slow = |line: &Value| {
+        let spans = line["spans"].as_array().into_iter().flatten();
+        let names: Vec<&str> = spans.map(|span| span["name"].as_str().unwrap()).collect();
+        names == ["call", "job", "statement"] && line["spans"][0]["request"] == "the-slow"
+    };
+    let lines = log.lines().filter(|line| line.contains("a slow statement ended"));
+    let mut lines = lines.map(|line| serde_json::from_str(line).unwrap());
+    assert!(lines.any(|line: Value| is_of_slow(&line)), "the same in the log: {log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
