@@ -11,14 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gate::tools::Toolbox;
 use reqwest::{Client, Url, header};
 use serde_json::{Value, json};
 use surfaces::http::{listen, router_with};
 
 mod corpus;
 
-use corpus::median;
+use corpus::{MODULES, median};
 
 const FILES: usize = 400;
 const HEAD_BYTES: usize = 2_500;
@@ -55,7 +54,7 @@ async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
     let app = corpus::app(&folder.join("home"), |config| config.server.port = 0);
     let listening = listen(&app).await.unwrap();
     let url = format!("http://{}", listening.address());
-    let (serving, router) = (Arc::clone(&app), router_with(&app, Toolbox::standard()));
+    let (serving, router) = (Arc::clone(&app), router_with(&app, &MODULES, MODULES.gate().tools()));
     let server = tokio::spawn(async move { listening.serve_router(&serving, router).await });
     corpus::call(&app, "build_index", json!({ "repoPath": repository })).await;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use gate::app::{App, Bulkhead};
-use gate::tools::{Caller, Effects, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use gate::tools::{Caller, Effects, Surface, ToolSpec, Toolbox, Toolset};
 use reqwest::Client;
 use serde_json::{Map, Value, json};
 use surfaces::http::{listen, router_with};
@@ -21,6 +21,8 @@ use tenancy::Scope;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 mod corpus;
+
+use corpus::MODULES;
 
 const FILES: usize = 1_000;
 const HEAD_BYTES: usize = 2_500;
@@ -34,16 +36,15 @@ static DO_NOTHING: ToolSpec = ToolSpec {
     name: "nothing",
     title: "Nothing",
     description: "Answers at once.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: any_object,
     output: any_object,
     run: |_, _| Box::pin(async { Ok(json!({})) }),
+    ..ToolSpec::BASE
 };
 
 fn any_object() -> Map<String, Value> {
@@ -52,7 +53,7 @@ fn any_object() -> Map<String, Value> {
 
 fn tools() -> &'static Toolbox {
     static TOOLS: OnceLock<Toolbox> = OnceLock::new();
-    TOOLS.get_or_init(|| Toolbox::with(&[&DO_NOTHING]))
+    TOOLS.get_or_init(|| MODULES.gate().tools_and(&[&DO_NOTHING]))
 }
 
 fn main() {
@@ -75,7 +76,7 @@ async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
     let app = corpus::app(&folder.join("home"), |config| config.server.port = 0);
     let listening = listen(&app).await.unwrap();
     let url = format!("http://{}", listening.address());
-    let (serving, router) = (Arc::clone(&app), router_with(&app, tools()));
+    let (serving, router) = (Arc::clone(&app), router_with(&app, &MODULES, tools()));
     let server = tokio::spawn(async move { listening.serve_router(&serving, router).await });
 
     let stdio = measure_stdio().await;

@@ -1,6 +1,8 @@
 //! The `pairofcleats` program: hidden modes of the embedded Postgres, of index runs, of pages and of the commands of sites first, then
 //! the command line.
 
+mod modules;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -20,6 +22,6 @@ fn main() -> ExitCode {
         .or_else(|| confined::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {
         process::disable_ort_telemetry();
-        cli::run(arguments)
+        cli::run(arguments, &modules::MODULES)
     })
 }

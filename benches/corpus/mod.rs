@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first error")]
 #![allow(dead_code, clippy::allow_attributes, reason = "each benchmark uses only some of it")]
 
+#[path = "../../src/modules.rs"]
+mod modules;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +16,8 @@ use gate::app::App;
 use gate::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
+
+pub(crate) use modules::MODULES;
 
 /// The value of `--files`: how many files are copied.
 pub(crate) fn files_argument(default: usize) -> usize {
@@ -89,7 +94,7 @@ pub(crate) fn unshared_app(home: &Path, change: impl FnOnce(&mut Config)) -> App
         config::load(&Overrides { home: Some(home.to_owned()), ..Overrides::default() }).unwrap();
     let program = PathBuf::from(env!("CARGO_BIN_EXE_pairofcleats"));
     change(&mut config);
-    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), program)
+    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), program, MODULES.gate())
 }
 
 /// Calls a tool that must succeed.

@@ -11,7 +11,7 @@ use contract::{ErrorCode, Fault, ModelIdentity};
 use embedding::{Embedder, StubEmbedder};
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, new_home, settings};
+use crate::harness::{PROGRAM, modules, new_home, settings};
 
 const STORE: &str = "class BoltStore:\n    def save(self, bolt):\n        self.bolts.append(bolt)\n\n    def load_all(self):\n        return list(self.bolts)\n";
 const PRESS: &str = "def press_steel(sheet, force):\n    \"\"\"Forms a sheet of steel under the hydraulic press.\"\"\"\n    return sheet.bend(force)\n";
@@ -292,7 +292,7 @@ async fn a_query_answered_without_its_vectors_is_counted_and_spoils_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let (questions, checkouts) = corpus(folder.path());
     let layout = Layout::new(home.clone());
-    let experiment = Experiment::open(settings(&home), &layout, PROGRAM.into())
+    let experiment = Experiment::open(settings(&home), &layout, PROGRAM.into(), modules())
         .unwrap()
         .with_embedder(Arc::new(FailingEmbedder(StubEmbedder::default())), PROGRAM.into());
     let options = Options {

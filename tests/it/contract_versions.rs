@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use crate::modules::MODULES;
 use contract::SCHEMA_VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,7 +31,7 @@ fn path(name: &str) -> PathBuf {
 /// The documents of `contracts/` as they are committed.
 fn committed() -> Vec<(&'static str, Value)> {
     let read = |name| serde_json::from_str(&fs::read_to_string(path(name)).unwrap()).unwrap();
-    surface::documents().into_iter().map(|(name, _)| (name, read(name))).collect()
+    surface::documents(&MODULES).into_iter().map(|(name, _)| (name, read(name))).collect()
 }
 
 /// Keeps the facts of the committed version if the code has a different one; to be called before its documents are overwritten.
@@ -214,7 +215,7 @@ fn a_minor_version_only_adds() {
     if major(&previous.version) != major(SCHEMA_VERSION) {
         return;
     }
-    let mut found = narrowings(&previous.facts, &facts(&surface::documents()));
+    let mut found = narrowings(&previous.facts, &facts(&surface::documents(&MODULES)));
     for (change, reason) in DELIBERATE {
         let before = found.len();
         found.retain(|narrowing| narrowing != change);
@@ -299,7 +300,7 @@ fn narrowings_are_found_and_additions_are_not() {
         (|it| input(it, "top")["maximum"] = 100_000.into(), ""),
         (|it| search(it)["title"] = "Another".into(), ""),
     ];
-    let documents = surface::documents();
+    let documents = surface::documents(&MODULES);
     let before = facts(&documents);
     assert_eq!(narrowings(&before, &before), [] as [String; 0]);
     for (change, expected) in changes {

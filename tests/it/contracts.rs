@@ -6,10 +6,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use contract::SCHEMA_VERSION;
-use gate::tools::{LIST, published, schema};
+use gate::tools::{published, schema};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use surfaces::contracts as surface;
+
+use crate::harness::modules;
+use crate::modules::MODULES;
 
 fn contracts_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts")
@@ -28,7 +31,11 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
     static COMPILED: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
     let compiled = COMPILED.get_or_init(|| {
         let compile = |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
-        LIST.iter().map(|tool| (tool.name, compile(schema::envelope_schema((tool.output)())))).collect()
+        modules()
+            .list_of_tools()
+            .iter()
+            .map(|tool| (tool.name, compile(schema::envelope_schema((tool.output)()))))
+            .collect()
     });
     let errors: Vec<String> =
         compiled[tool].iter_errors(envelope).map(|e| format!("{}: {e}", e.instance_path())).collect();
@@ -41,7 +48,7 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
         let inputs = INPUTS.get_or_init(|| {
             let compile =
                 |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
-            LIST.iter().map(|tool| (tool.name, compile((tool.input)()))).collect()
+            modules().list_of_tools().iter().map(|tool| (tool.name, compile((tool.input)()))).collect()
         });
         let errors: Vec<String> = inputs[next["tool"].as_str().unwrap()]
             .iter_errors(&next["arguments"])
@@ -56,7 +63,7 @@ fn contract_snapshots_match_the_code() {
     if updating() {
         crate::contract_versions::keep_version_before();
     }
-    for (name, document) in surface::documents() {
+    for (name, document) in surface::documents(&MODULES) {
         let path = contracts_folder().join(name);
         let text = format!("{document:#}\n");
         if updating() {
@@ -78,19 +85,19 @@ fn each_contract_version_has_one_surface() {
         fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     if updating() {
         fs::create_dir_all(contracts_folder()).unwrap();
-        versions.insert(SCHEMA_VERSION.into(), Value::String(surface::digest()));
+        versions.insert(SCHEMA_VERSION.into(), Value::String(surface::digest(&MODULES)));
         fs::write(&path, format!("{:#}\n", Value::Object(versions.clone()))).unwrap();
     }
     assert_eq!(
         versions.get(SCHEMA_VERSION).and_then(Value::as_str),
-        Some(surface::digest().as_str()),
+        Some(surface::digest(&MODULES).as_str()),
         "the surface changed under version {SCHEMA_VERSION}: bump it"
     );
 }
 
 #[test]
 fn every_tool_has_a_complete_description() {
-    for tool in LIST {
+    for tool in modules().list_of_tools() {
         let description = Value::Object(published::describe(tool));
         assert!(tool.description.len() < 2048, "{}: clients truncate descriptions at 2 KB", tool.name);
         assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", tool.name);
@@ -111,7 +118,7 @@ fn every_tool_has_a_complete_description() {
 fn the_readme_lists_the_tools() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let (listed, others): (Vec<&&gate::tools::ToolSpec>, Vec<_>) =
-        LIST.iter().partition(|tool| tool.toolset.listed_by_default());
+        modules().list_of_tools().iter().partition(|tool| tool.toolset.listed_by_default());
     let table: String = listed.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
     assert!(readme.contains(&table), "README.md must contain this table:\n{table}");
     let page = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
@@ -137,8 +144,12 @@ fn the_tools_without_a_project_are_named() {
     let takes_project = |tool: &&gate::tools::ToolSpec| {
         (tool.input)().get("properties").is_some_and(|fields| fields.get("project_id").is_some())
     };
-    let others: Vec<String> =
-        LIST.iter().filter(|tool| !takes_project(tool)).map(|tool| format!("`{}`", tool.name)).collect();
+    let others: Vec<String> = modules()
+        .list_of_tools()
+        .iter()
+        .filter(|tool| !takes_project(tool))
+        .map(|tool| format!("`{}`", tool.name))
+        .collect();
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let sentence = format!("`project_id`, which every tool takes except {}", others.join(" and "));
     assert!(readme.contains(&sentence), "README.md must say: {sentence}");

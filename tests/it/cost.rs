@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use engine::search::tokens::count;
-use gate::tools::{Caller, LIST, Request, Surface, ToolSpec, ToolVisibility, call as call_tool};
+use gate::tools::{Caller, Request, Surface, ToolSpec, ToolVisibility, call as call_tool};
 use serde_json::{Value, json};
 use surfaces::cli::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
 use tenancy::{Principal, Projects};
 
-use crate::harness::{PROGRAM, Repository, app, call, home, project, result};
+use crate::harness::{PROGRAM, Repository, app, call, home, modules, project, result};
 use crate::valid_arguments::{ToolSubject, failure_without_site};
 
 /// A session of the program's own MCP server on stdin and stdout.
@@ -89,12 +89,15 @@ fn tool_lists_stay_within_their_token_budgets() {
         crate::serving::listed_by_default(),
         "without flags, all toolsets but the opt-in ones are listed"
     );
-    let is_selected =
-        |tool: &&&ToolSpec| DEFAULT_TOOLSETS.split(',').any(|name| name == tool.toolset.as_str());
+    let is_selected = |tool: &&&ToolSpec| DEFAULT_TOOLSETS.split(',').any(|name| name == tool.toolset.name);
     assert_eq!(DEFAULT_TOOLSETS, "search,index");
     // A narrowed list leaves out the deprecated name.
-    let selected =
-        LIST.iter().filter(is_selected).map(|tool| tool.name).filter(|name| *name != "index_build");
+    let selected = modules()
+        .list_of_tools()
+        .iter()
+        .filter(is_selected)
+        .map(|tool| tool.name)
+        .filter(|name| *name != "index_build");
     assert_eq!(names(&default_list), selected.collect::<Vec<_>>());
     assert!(all <= 8_000, "the whole list costs {all} tokens");
     assert!(by_default <= 3_500, "the toolsets {DEFAULT_TOOLSETS} cost {by_default} tokens");
@@ -103,7 +106,7 @@ fn tool_lists_stay_within_their_token_budgets() {
         .as_array()
         .unwrap()
         .iter()
-        .zip(LIST.iter().filter(|tool| tool.toolset.listed_by_default()))
+        .zip(modules().list_of_tools().iter().filter(|tool| tool.toolset.listed_by_default()))
     {
         let whole = (tool.input)();
         let fields =
@@ -408,7 +411,7 @@ async fn suggested_next_calls_work() {
     let finding = finding.as_str().unwrap();
     let subject =
         ToolSubject { project: &project, root: &root, file: "src/story.py", word: "coins", finding };
-    for tool in LIST.iter().map(|tool| tool.name).filter(|tool| !has_row(tool)) {
+    for tool in modules().list_of_tools().iter().map(|tool| tool.name).filter(|tool| !has_row(tool)) {
         let envelope = call(&app, tool, subject.arguments(tool)).await;
         assert_eq!(envelope["ok"], true, "{tool}: {envelope:#}");
         if envelope["_meta"]["next"].is_object() {
@@ -455,7 +458,7 @@ async fn failures_suggest_a_call_that_the_caller_may_make() {
         "{from_directory:#}"
     );
     // A read-only caller is not advised to write.
-    caller.visibility = ToolVisibility::parse("", true).unwrap();
+    caller.visibility = ToolVisibility::parse(modules(), "", true).unwrap();
     let reader = search_as(caller).await;
     assert_eq!(reader["_meta"]["next"]["tool"], "workspace_status", "{reader:#}");
     follow(&app, "NO_INDEX", &reader).await;

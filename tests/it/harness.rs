@@ -15,10 +15,13 @@ use contract::clock::{Clock, SystemClock};
 use contract::config::{self, Config, Layout, Overrides, Variant};
 use embedding::{Embedder, StubEmbedder};
 use gate::app::App;
+use gate::module::Modules;
 use gate::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
+
+use crate::modules::MODULES;
 
 /// The executable under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
@@ -81,6 +84,11 @@ impl Dice {
 /// leave launch runs alone: the site of a run is in the settings of one test.
 const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n[instructions]\nmutation = true\n[launch]\nenabled = true\nrunning_max = 0\n";
 
+/// The subsystems of the program.
+pub(crate) fn modules() -> &'static Modules {
+    MODULES.gate()
+}
+
 /// The shared cluster, for tests that access the database directly.
 pub(crate) fn server() -> &'static EmbeddedServer {
     static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
@@ -141,7 +149,8 @@ pub(crate) fn stub_app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<
 
 /// As [`app`], with another clock.
 pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
-    let app = App::new(settings(home()), Layout::new(home().to_owned()), clock, PathBuf::from(PROGRAM));
+    let app =
+        App::new(settings(home()), Layout::new(home().to_owned()), clock, PathBuf::from(PROGRAM), modules());
     Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
 }
 
@@ -209,7 +218,7 @@ pub(crate) fn app_with_model_and(change: impl FnOnce(&mut Config)) -> Arc<App> {
 }
 
 fn bare_app(config: Config, home: &Path) -> App {
-    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM))
+    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM), modules())
 }
 
 /// A new project id that no other test uses. Numbers would make all ids alike, and each would be proposed for the other.

@@ -8,9 +8,8 @@ mod wrong_lookups;
 
 use serde_json::json;
 
-use crate::harness::{Repository, app, app_with, call, project, result};
+use crate::harness::{Repository, app, app_with, call, modules, project, result};
 use crate::valid_arguments::ToolSubject;
-use gate::tools::LIST;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tool_returns_another_projects_data() {
@@ -40,7 +39,7 @@ async fn no_tool_returns_another_projects_data() {
     let root = our_repository.root();
     let subject =
         ToolSubject { project: &ours, root: &root, file: "canary.py", word: "canary", finding: &finding };
-    for tool in LIST {
+    for tool in modules().list_of_tools() {
         let text = call(&app, tool.name, subject.arguments(tool.name)).await.to_string();
         assert!(!text.contains("theirs"), "{} shows the other project: {text}", tool.name);
         assert!(!text.contains("yellow"), "{} shows the other project: {text}", tool.name);

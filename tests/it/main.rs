@@ -1,6 +1,9 @@
 //! The integration tests, in one binary: embedded Postgres, the application, real processes and sockets.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+#[path = "../../src/modules.rs"]
+mod modules;
+
 mod blocked_embedder;
 mod contract_versions;
 mod contracts;

@@ -5,7 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, Repository, app, home, home_with_few_projects, http, project, result};
+use crate::harness::{
+    PROGRAM, Repository, app, home, home_with_few_projects, http, modules, project, result,
+};
 use crate::serving::send_json;
 
 /// Runs the program with its output piped, and with further environment variables: exit code, stdout, stderr.
@@ -40,7 +42,7 @@ async fn missing_assets_are_reported_with_their_path_to_local_callers_only() {
         assert!(output.contains("pairofcleats bootstrap"), "{args:?} must say how to install it: {output}");
     }
     let app = crate::harness::app_in(empty.path(), |config| config.server.port = 0);
-    let served = crate::serving::TestServer::over(app, gate::tools::Toolbox::standard()).await;
+    let served = crate::serving::TestServer::over(app, modules().tools()).await;
     for (tool, arguments) in [("search", json!({ "query": "x" })), ("check_status", json!({}))] {
         let (_, body) =
             send_json(http().post(served.url_of(&format!("/tools/{tool}"))).json(&arguments)).await;

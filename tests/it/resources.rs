@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use gate::app::App;
-use gate::tools::{self, Caller, Request, Surface, ToolVisibility, Toolbox, browse};
+use gate::tools::{self, Caller, Request, Surface, ToolVisibility, browse};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionContext, CompletionInfo, ErrorData,
     GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams, Reference, Resource,
@@ -21,7 +21,8 @@ use surfaces::contracts;
 use surfaces::mcp::McpServer;
 use tenancy::{Principal, Projects, Scope};
 
-use crate::harness::{PROGRAM, Repository, app, app_with, home, http, project, result};
+use crate::harness::{PROGRAM, Repository, app, app_with, home, http, modules, project, result};
+use crate::modules::MODULES;
 
 type McpSession = RunningService<RoleClient, ()>;
 
@@ -43,7 +44,7 @@ const FILES: &[(&str, &str)] = &[
 /// Opens a session of `caller` inside this process, over the real protocol.
 async fn connect(app: &Arc<App>, caller: Caller) -> McpSession {
     let (client_side, server_side) = tokio::io::duplex(1 << 20);
-    let server = McpServer::local(Arc::clone(app), Toolbox::standard(), caller);
+    let server = McpServer::local(Arc::clone(app), modules().tools(), caller);
     tokio::spawn(async move { server.serve(server_side).await.unwrap().waiting().await });
     ().serve(client_side).await.unwrap()
 }
@@ -526,8 +527,10 @@ async fn callers_without_search_get_no_resources() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("narrow"));
     let name = index(&app, &repository, &project).await;
-    let no_toolset =
-        Caller { visibility: ToolVisibility::parse("index", false).unwrap(), ..in_project(&project) };
+    let no_toolset = Caller {
+        visibility: ToolVisibility::parse(modules(), "index", false).unwrap(),
+        ..in_project(&project)
+    };
     let scopes = BTreeSet::from([Scope::Index, Scope::Admin]);
     let no_scope = Principal { scopes, ..Principal::local() };
     let no_scope = Caller { principal: Arc::new(no_scope), ..in_project(&project) };
@@ -569,16 +572,16 @@ async fn resource_operations_are_not_tools() {
     let app = app();
     let caller = Caller::local(Surface::Stdio);
     let contract_documents: Vec<String> =
-        contracts::documents().into_iter().map(|(_, document)| document.to_string()).collect();
+        contracts::documents(&MODULES).into_iter().map(|(_, document)| document.to_string()).collect();
     assert!(
         contract_documents.iter().any(|document| document.contains("\"show_file\"")),
         "the contract documents list the tools"
     );
-    let visible: Vec<&str> = Toolbox::standard().listed(&app.config, &caller).map(|tool| tool.name).collect();
+    let visible: Vec<&str> = modules().tools().listed(&app.config, &caller).map(|tool| tool.name).collect();
     let operations = [browse::LIST_FILES, browse::READ_FILE, browse::COMPLETE];
-    for operation in operations.into_iter().chain(browse::PROMPTS.iter().copied()) {
+    for operation in operations.into_iter().chain(modules().prompts()) {
         let name = operation.name;
-        assert!(!visible.contains(&name) && tools::find_tool(name).is_none(), "{name}");
+        assert!(!visible.contains(&name) && modules().find_tool(name).is_none(), "{name}");
         let refused = tools::call(&app, Request::new(name, json!({}), caller.clone())).await.unwrap_err();
         assert_eq!(refused.code().as_str(), "UNKNOWN_TOOL", "{name}");
         let quoted = format!("\"{name}\"");

@@ -16,7 +16,7 @@ use upkeep::install::extensions;
 use crate::artifacts::sha256;
 use crate::harness::{
     PROGRAM, Repository, app, app_with, app_with_own_queue, app_with_own_queue_and, call, cluster, error,
-    home_without_servers, http, project, result,
+    home_without_servers, http, modules, project, result,
 };
 use crate::models::ToyEmbedder;
 use crate::serving::{TestServer, initialize_request, last_message, send_json};
@@ -403,7 +403,7 @@ async fn capabilities_are_detected() {
         let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
         let (mut config, layout) = config::load(&overrides).unwrap();
         config.server.port = 0;
-        Arc::new(App::new(config, layout, Arc::new(SystemClock), PROGRAM.into()))
+        Arc::new(App::new(config, layout, Arc::new(SystemClock), PROGRAM.into(), modules()))
     };
     let vector = async |served: &TestServer| {
         let request =
@@ -411,7 +411,7 @@ async fn capabilities_are_detected() {
         let hello = last_message(request.json(&initialize_request()).send().await.unwrap()).await;
         hello["result"]["capabilities"]["experimental"]["pairofcleats"]["capabilities"]["vector"].clone()
     };
-    let served = TestServer::over(app_over(home.path()), tools::Toolbox::standard()).await;
+    let served = TestServer::over(app_over(home.path()), modules().tools()).await;
     assert_eq!(
         vector(&served).await,
         json!({ "sqliteVec": false }),

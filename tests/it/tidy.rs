@@ -35,7 +35,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tower", &["crates/surfaces/src/"]),
     ("tower_http", &["crates/surfaces/src/"]),
     ("hyper", &["crates/surfaces/src/"]),
-    ("clap", &["crates/surfaces/src/"]),
+    ("clap", &["crates/surfaces/src/", "crates/bench/src/command"]),
     ("tokio_rustls", &["crates/surfaces/src/http/", "crates/platform/src/outbound/"]),
     ("prometheus_client", &["crates/platform/src/telemetry/metrics.rs"]),
     ("sqlx", &["crates/store/"]),
@@ -72,7 +72,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
+pub(crate) fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open = vec![root().join(folder)];
     while let Some(folder) = open.pop() {

@@ -1,7 +1,8 @@
 //! Valid arguments for each tool: the one table from which tests call all tools.
 
-use gate::tools::LIST;
 use serde_json::{Value, json};
+
+use crate::harness::modules;
 
 /// A well-formed id of a run that no project has.
 pub(crate) const ABSENT_RUN: &str = "r_2026-01-21T13-00-00Z_0123abcd";
@@ -91,7 +92,7 @@ impl ToolSubject<'_> {
             | "compact_sqlite_index" => json!({}),
             _ => panic!("{tool} has no arguments in tests/it/valid_arguments.rs"),
         };
-        let spec = LIST.iter().find(|spec| spec.name == tool).unwrap();
+        let spec = modules().list_of_tools().iter().find(|spec| spec.name == tool).unwrap();
         if (spec.input)()["properties"].get("project_id").is_some() {
             arguments["project_id"] = self.project.into();
         }

@@ -15,6 +15,7 @@ use embedding::Embedder;
 use engine::indexing::RunReport;
 use engine::search::{self, SearchAnswer, SearchDeps, SearchRequest};
 use gate::app::App;
+use gate::module::Modules;
 use gate::tools::{self, Caller, Request, Surface};
 use store::{Index, Project};
 
@@ -34,7 +35,12 @@ impl Experiment {
     ///
     /// # Errors
     /// File system errors.
-    pub fn open(mut config: Config, layout: &Layout, program: PathBuf) -> Result<Self, Fault> {
+    pub fn open(
+        mut config: Config,
+        layout: &Layout,
+        program: PathBuf,
+        modules: &'static Modules,
+    ) -> Result<Self, Fault> {
         let home = layout.home().join("bench");
         let unusable = |error| Fault::internal(format!("{} cannot be used.", home.display()), error);
         std::fs::create_dir_all(&home).map_err(unusable)?;
@@ -45,7 +51,7 @@ impl Experiment {
             }
         }
         config.database.url = None;
-        let app = App::new(config, Layout::new(home.clone()), Arc::new(SystemClock), program);
+        let app = App::new(config, Layout::new(home.clone()), Arc::new(SystemClock), program, modules);
         Ok(Self { app: Arc::new(app), home })
     }
 
@@ -54,8 +60,8 @@ impl Experiment {
     pub fn with_embedder(self, embedder: Arc<dyn Embedder>, program: PathBuf) -> Self {
         let Self { app, home } = self;
         let layout = app.layout.clone();
-        let app =
-            App::new(app.config.clone(), layout, Arc::new(SystemClock), program).with_embedder(embedder);
+        let app = App::new(app.config.clone(), layout, Arc::new(SystemClock), program, app.modules)
+            .with_embedder(embedder);
         Self { app: Arc::new(app), home }
     }
 

@@ -11,20 +11,21 @@ mod dictionaries;
 pub mod freshness;
 pub mod index_job;
 pub mod instruction_folders;
-mod job_kind;
+pub mod job_kind;
 pub mod launch;
 mod limits;
 mod method_times;
 mod models;
 mod pinning;
 mod project_repositories;
-mod record_sources;
 mod unused_mirrors;
 pub mod upkeep_job;
 mod usage_writer;
 pub mod worker;
 mod writers;
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::UsageCounter;
+use crate::module::Modules;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use contract::{ErrorCode, Fault, ProjectId, Refusal};
@@ -60,12 +62,13 @@ pub use freshness::Freshness;
 pub use limits::Limits;
 pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
-pub use record_sources::RECORD_SOURCES;
 pub use unused_mirrors::{remove_mirror, unused_mirrors};
 pub use writers::Writers;
 
 /// The application.
 pub struct App {
+    /// The subsystems.
+    pub modules: &'static Modules,
     /// The configuration.
     pub config: Config,
     /// Paths in the data directory.
@@ -115,8 +118,8 @@ pub struct App {
     storage: OnceCell<Storage>,
     /// Locked for writing while this process installs runtime files.
     installation: RwLock<()>,
-    record_sources: &'static [&'static RecordSource],
-    launch_workers: launch::WorkerTable,
+    /// What modules and tests add, by type.
+    state: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 /// During shutdown: interval of checks whether calls are still running.
@@ -137,7 +140,13 @@ impl App {
     /// `program` is the `pairofcleats` executable, which also runs as the supervisor of the embedded Postgres and as the parser
     /// process of index runs.
     #[must_use]
-    pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
+    pub fn new(
+        config: Config,
+        layout: Layout,
+        clock: Arc<dyn Clock>,
+        program: PathBuf,
+        modules: &'static Modules,
+    ) -> Self {
         let layout = layout.with_disk_free_bytes_min(config.server.disk_free_bytes_min);
         let parsing = Parsing::Sandboxed {
             program: process::executable_path(&program),
@@ -168,8 +177,8 @@ impl App {
             models: models::LoadedModels::default(),
             storage: OnceCell::new(),
             installation: RwLock::new(()),
-            record_sources: RECORD_SOURCES,
-            launch_workers: launch::WORKERS,
+            state: HashMap::new(),
+            modules,
             config,
             layout,
             clock,
@@ -183,36 +192,23 @@ impl App {
         self
     }
 
-    /// The same application with record sources of its own instead of [`RECORD_SOURCES`], for tests.
+    /// The same application with a value of a module, which [`App::state`] finds by its type.
     #[must_use]
-    pub fn with_record_sources(mut self, sources: &'static [&'static RecordSource]) -> Self {
-        self.record_sources = sources;
+    pub fn with_state<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.state.insert(TypeId::of::<T>(), Box::new(value));
         self
     }
 
-    /// The record sources.
+    /// The value of this type, if [`App::with_state`] added one.
     #[must_use]
-    pub fn record_sources(&self) -> &'static [&'static RecordSource] {
-        self.record_sources
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        self.state.get(&TypeId::of::<T>())?.downcast_ref()
     }
 
     /// The record source with this root.
     #[must_use]
     pub fn record_source(&self, root: &str) -> Option<&'static RecordSource> {
-        self.record_sources.iter().copied().find(|source| source.root == root)
-    }
-
-    /// The same application with workers of its own for launch runs instead of [`launch::WORKERS`], for tests.
-    #[must_use]
-    pub fn with_launch_workers(mut self, workers: launch::WorkerTable) -> Self {
-        self.launch_workers = workers;
-        self
-    }
-
-    /// The worker with this name, for launch runs.
-    #[must_use]
-    pub fn launch_worker(&self, name: &str) -> Option<&'static ::launch::worker::Worker> {
-        self.launch_workers.iter().copied().find(|worker| worker.name == name)
+        self.modules.record_sources().find(|source| source.root == root)
     }
 
     /// The database, started or connected on first use.
@@ -286,11 +282,13 @@ impl App {
             }
         });
         // Tracked, so that a running job is given back to the queue before the process exits.
-        self.background.spawn(worker::run_worker_loops(Arc::clone(self), worker::JOB_KINDS));
+        self.background.spawn(worker::run_worker_loops(Arc::clone(self), self.modules.job_kinds()));
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write_entries(Arc::clone(self)));
         self.background.spawn(usage_writer::write_uses(Arc::clone(self)));
-        self.background.spawn(launch::sweep_runs(Arc::clone(self)));
+        for task in self.modules.iter().flat_map(|module| module.background) {
+            self.background.spawn(task(Arc::clone(self)));
+        }
     }
 
     /// Counts a request that the gate of calls does not see towards the limit of its principal.

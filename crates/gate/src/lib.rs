@@ -2,9 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`tools`] | what clients can do: one list, with one entry and one file per operation |
+//! | [`module`] | a subsystem as one value, and the table of them |
+//! | [`modules`] | the values of the subsystems in this package |
+//! | [`tools`] | what clients can do: one file per operation, and the gate that runs them |
 //! | [`app`] | the state that all surfaces share; start and stop of the server |
 //! | [`catalog`] | the instruction catalog in the database |
+
+pub mod module;
+pub mod modules;
 
 pub mod tools;
 

@@ -9,7 +9,7 @@ use contract::{Envelope, Fault, Meta, Refusal};
 use gate::app::App;
 
 /// Returns the envelope of a call that was not run.
-pub(super) fn refused(app: &App, refusal: &Refusal, request_id: Option<String>) -> Envelope {
+pub fn refused(app: &App, refusal: &Refusal, request_id: Option<String>) -> Envelope {
     failed(app, &refusal.to_fault(), request_id)
 }
 

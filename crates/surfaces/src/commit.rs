@@ -4,6 +4,7 @@
 const DIGITS: usize = 12;
 
 /// Returns the first digits of a commit.
-pub(super) fn short_commit(commit: &str) -> &str {
+#[must_use]
+pub fn short_commit(commit: &str) -> &str {
     commit.get(..DIGITS).unwrap_or(commit)
 }

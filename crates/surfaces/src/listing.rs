@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use contract::config::Config;
 use contract::{SCHEMA_MAJOR, TOOLING_VERSION};
-use gate::tools::{Caller, ToolSpec, Toolbox, published};
+use gate::app::App;
+use gate::tools::{Caller, ToolSpec, published};
 
 /// The result of `GET /tools` and `pairofcleats tools --json`.
 #[derive(Debug, Serialize)]
@@ -24,10 +24,10 @@ struct ListedTool {
 }
 
 /// Returns the tools that are visible to `caller`.
-pub(super) fn visible_tools(config: &Config, caller: &Caller) -> ToolList {
+pub(super) fn visible_tools(app: &App, caller: &Caller) -> ToolList {
     let listed =
         |spec: &'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
-    ToolList { tools: Toolbox::standard().listed(config, caller).map(listed).collect() }
+    ToolList { tools: app.modules.tools().listed(&app.config, caller).map(listed).collect() }
 }
 
 /// Returns the versions in each tool's `_meta`.

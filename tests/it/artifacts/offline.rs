@@ -9,7 +9,7 @@ use gate::app::App;
 use serde_json::{Value, json};
 
 use super::visible_files;
-use crate::harness::{PROGRAM, app, error, result};
+use crate::harness::{PROGRAM, app, error, modules, result};
 
 /// An application with the home directory `home` that runs `python` as its Python.
 fn app_in(home: &Path, python: &str) -> Arc<App> {
@@ -21,7 +21,13 @@ fn app_in(home: &Path, python: &str) -> Arc<App> {
     }
     // There is no database, so nothing is reported as outdated.
     config.database.url = Some("postgres://nobody@127.0.0.1:1/none".to_owned());
-    Arc::new(App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM)))
+    Arc::new(App::new(
+        config,
+        Layout::new(home.to_owned()),
+        Arc::new(SystemClock),
+        PathBuf::from(PROGRAM),
+        modules(),
+    ))
 }
 
 #[tokio::test(flavor = "multi_thread")]

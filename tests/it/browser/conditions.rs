@@ -5,12 +5,11 @@ use std::sync::Arc;
 use contract::clock::SystemClock;
 use contract::config::Layout;
 use gate::app::App;
-use gate::tools::Toolbox;
 use serde_json::json;
 
 use super::{Page, SHOP, Shop, accessibility, journey, journey_with};
 use crate::blocked_embedder::BlockedEmbedder;
-use crate::harness::{PROGRAM, Repository, new_home, project, result, settings};
+use crate::harness::{PROGRAM, Repository, modules, new_home, project, result, settings};
 use crate::serving::TestServer;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,8 +128,8 @@ async fn the_page_of_repositories_follows_a_run() {
     let home = new_home("browser-run");
     let mut config = settings(&home);
     config.server.port = 0;
-    let app = App::new(config, Layout::new(home), Arc::new(SystemClock), PROGRAM.into());
-    let server = TestServer::over(Arc::new(app.with_embedder(embedder.clone())), Toolbox::standard()).await;
+    let app = App::new(config, Layout::new(home), Arc::new(SystemClock), PROGRAM.into(), modules());
+    let server = TestServer::over(Arc::new(app.with_embedder(embedder.clone())), modules().tools()).await;
     let (project, repository) = (project("browser-run"), Repository::new(SHOP));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": false });
     result(&server.app, "build_index", arguments).await;

@@ -1,18 +1,19 @@
 //! Journeys through launch runs: mending and publishing one, thinking twice about ending one, narrow screens, hostile names.
 
-use gate::tools::Toolbox;
 use serde_json::json;
 
 use super::Page;
 use crate::launch::Scene;
 use crate::serving::TestServer;
 
+use crate::harness::modules;
+
 /// Becomes markup or a script wherever it is not escaped, and then sets `stolen`.
 const HOSTILE: &str = "Shop</title></pre><script>stolen=1</script>\"'><img src=x onerror=stolen=2>";
 
 /// Opens a page on a server over the scene, takes the steps, and closes both. Fails if anything went wrong in the browser.
 async fn journey(scene: &Scene, options: serde_json::Value, steps: impl AsyncFnOnce(&Page)) {
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let page = Page::open(&server.url, options).await;
     steps(&page).await;
     page.close().await;
@@ -103,7 +104,7 @@ async fn pages_of_runs_fit_a_narrow_screen_are_accessible_and_run_nothing() {
         at(&format!("/{run}/artifacts/drafts/docs.md")),
     ];
     let mut wrong = Vec::new();
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     for colours in ["light", "dark"] {
         let phone =
             json!({ "viewport": { "width": 320, "height": 640 }, "isMobile": true, "colorScheme": colours });

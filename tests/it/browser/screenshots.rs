@@ -5,9 +5,8 @@ use std::path::Path;
 use serde_json::json;
 
 use super::Page;
-use crate::harness::{app_in, new_home, result};
+use crate::harness::{app_in, modules, new_home, result};
 use crate::serving::TestServer;
-use gate::tools::Toolbox;
 
 struct Picture {
     name: &'static str,
@@ -42,7 +41,7 @@ async fn make_screenshots() {
     let root = folder.path().join("engine");
     copy(&sources.join("crates/engine/src"), &root);
     let app = app_in(&new_home("screenshots"), |config| config.server.port = 0);
-    let server = TestServer::over(app, Toolbox::standard()).await;
+    let server = TestServer::over(app, modules().tools()).await;
     result(&server.app, "build_index", json!({ "repoPath": root })).await;
     for Picture { name, colour_scheme, path, clicked } in PICTURES {
         let options = json!({ "viewport": { "width": 1280, "height": 800 }, "colorScheme": colour_scheme });

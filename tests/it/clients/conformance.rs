@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::setup::node_program;
 use super::{describe_output, fixtures, run};
 use crate::harness::app_with;
+use crate::modules::MODULES;
 
 const SUITE_PROGRAM: &str = "@modelcontextprotocol/conformance/dist/index.js";
 const SCENARIO_LIST: &str = include_str!("../../clients/conformance.md");
@@ -42,7 +43,7 @@ async fn every_listed_scenario_ran_and_passed_where_it_applies() {
     });
     let listening = http::listen(&app).await.unwrap();
     let url = format!("http://{}/mcp", listening.address());
-    let router = http::router_with(&app, fixtures::toolbox());
+    let router = http::router_with(&app, &MODULES, fixtures::toolbox());
     let serving = tokio::spawn({
         let app = app.clone();
         async move { listening.serve_router(&app, router).await }

@@ -7,16 +7,19 @@ use contract::{ErrorCode, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use gate::app::Bulkhead;
-use gate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use gate::tools::{Call, Effects, ProgressUpdate, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
+
+use crate::harness::modules;
 
 type ToolFunction = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
 
 /// The product's tools and the suite's.
 pub(super) fn toolbox() -> &'static Toolbox {
     static TOOLBOX: OnceLock<Toolbox> = OnceLock::new();
-    TOOLBOX.get_or_init(|| Toolbox::with(&[&SIMPLE_TEXT, &ERROR, &PROGRESS, &JSON_SCHEMA, &RECONNECTION]))
+    TOOLBOX
+        .get_or_init(|| modules().tools_and(&[&SIMPLE_TEXT, &ERROR, &PROGRESS, &JSON_SCHEMA, &RECONNECTION]))
 }
 
 static SIMPLE_TEXT: ToolSpec = fixture("test_simple_text", no_arguments, |_, _| {
@@ -70,16 +73,15 @@ const fn fixture(name: &'static str, input: fn() -> Map<String, Value>, run: Too
         name,
         title: name,
         description: "Part of the conformance suite.",
-        toolset: Toolset::Search,
+        toolset: Toolset::SEARCH,
         effects: Effects::READS,
         scope: Scope::Search,
         bulkhead: Bulkhead::None,
-        timeout: TimeoutClass::Default,
-        method: None,
-        aliases: &[],
+        timeout: |limits| limits.default_ms,
         input,
         output: || object(json!({ "type": "object", "properties": { "text": { "type": "string" } } })),
         run,
+        ..ToolSpec::BASE
     }
 }
 

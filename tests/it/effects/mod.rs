@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::search::fields::field;
 use futures::stream::{StreamExt, iter};
-use gate::tools::LIST;
 use serde_json::{Value, json};
 
 use crate::filters::shop::IndexedProject;
-use crate::harness::{app, error, project};
+use crate::harness::{app, error, modules, project};
 use table::{Row, rows};
 use world::World;
 
@@ -25,15 +24,18 @@ const CONCURRENT_GROUPS: usize = 4;
 
 /// The arguments of a tool, as its input schema lists them.
 fn argument_names(tool: &str) -> BTreeSet<String> {
-    let spec =
-        LIST.iter().find(|spec| spec.name == tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
+    let spec = modules()
+        .list_of_tools()
+        .iter()
+        .find(|spec| spec.name == tool)
+        .unwrap_or_else(|| panic!("there is no tool {tool}"));
     (spec.input)()["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
 #[test]
 fn every_argument_has_a_row() {
     let mut missing = Vec::new();
-    for spec in LIST {
+    for spec in modules().list_of_tools() {
         if let Some((_, same)) = ALIASES.iter().find(|(alias, _)| *alias == spec.name) {
             assert_eq!(
                 argument_names(spec.name),

@@ -21,7 +21,7 @@ use sqlx::{Connection, PgConnection};
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
 
 use crate::embedded::cluster::processes_of;
-use crate::harness::{PROGRAM, Repository, call, error, project, result};
+use crate::harness::{PROGRAM, Repository, call, error, modules, project, result};
 use crate::kills::digest_over;
 
 const MIB: u64 = 1024 * 1024;
@@ -124,7 +124,7 @@ pub(super) fn app_with(
     let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
     let (mut config, layout): (Config, Layout) = config::load(&overrides).unwrap();
     change(&mut config);
-    let app = App::new(config, layout, Arc::new(SystemClock), PROGRAM.into());
+    let app = App::new(config, layout, Arc::new(SystemClock), PROGRAM.into(), modules());
     Arc::new(app.with_embedder(embedder))
 }
 

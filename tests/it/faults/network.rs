@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio_util::sync::CancellationToken;
 
 use super::proxy::{Flow, Proxy};
-use crate::harness::{PROGRAM, Repository, app, call, error, home, project, result, server};
+use crate::harness::{PROGRAM, Repository, app, call, error, home, modules, project, result, server};
 use crate::kills::digest;
 
 /// Called before each batch is embedded, with the number of the batch, from 1.
@@ -76,7 +76,7 @@ fn app_through(proxy: &Proxy, embedder: Arc<dyn Embedder>, change: impl FnOnce(&
     config.indexing.lease_ms = 30_000;
     change(&mut config);
     let layout = Layout::new(home().to_owned());
-    let app = App::new(config, layout, Arc::new(SystemClock), PROGRAM.into());
+    let app = App::new(config, layout, Arc::new(SystemClock), PROGRAM.into(), modules());
     Arc::new(app.with_embedder(embedder))
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::tree_gen::write_odd_names;
-use crate::harness::{PROGRAM, Repository, app, home_with_few_projects, project, result};
+use crate::harness::{PROGRAM, Repository, app, home_with_few_projects, modules, project, result};
 use crate::serving::TestServer;
 
 /// A repository with odd file names, texts, branch and author.
@@ -155,11 +155,8 @@ async fn odd_names_are_returned_readable_and_identify_their_files() {
     }
     assert!(files >= 30, "{files}");
     // The same over MCP: lists, resources, and short texts, whose lines no file name can forge.
-    let server = TestServer::over(
-        crate::harness::app_with(|config| config.server.port = 0),
-        gate::tools::Toolbox::standard(),
-    )
-    .await;
+    let server =
+        TestServer::over(crate::harness::app_with(|config| config.server.port = 0), modules().tools()).await;
     let session = server.open("/mcp", None).await;
     let send = async |method: &str, params: Value| {
         let request = crate::harness::http()

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use contract::config::Required;
 use gate::app::App;
-use gate::tools::LIST;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use surfaces::http::{Dashboard, DashboardAddress};
@@ -15,7 +14,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::{entry, import, writable_app};
-use crate::harness::{PROGRAM, app_with, http, project, result};
+use crate::harness::{PROGRAM, app_with, http, modules, project, result};
 use crate::upkeep::{execute_sql, schema};
 
 /// A dashboard in this process, on a free port.
@@ -167,7 +166,7 @@ async fn only_readers_on_this_machine_are_answered() {
         config.server.cors_origins = vec!["https://tools.example.com".to_owned()];
     });
     let dashboard = TestDashboard::start(app).await;
-    let methods: Vec<&str> = LIST.iter().filter_map(|tool| tool.method).collect();
+    let methods: Vec<&str> = modules().list_of_tools().iter().filter_map(|tool| tool.method).collect();
     let answer = http().get(dashboard.url_of("/tools.json")).send().await.unwrap();
     assert_eq!(answer.json::<Value>().await.unwrap(), json!({ "tools": methods }));
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::HEAD, Method::OPTIONS] {

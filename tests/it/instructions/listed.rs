@@ -1,22 +1,26 @@
 //! Surfaces that list the tools of the catalog, and calls of these tools.
 
-use gate::tools::{LIST, Surface, Toolbox, Toolset};
+use gate::tools::Surface;
 use serde_json::{Value, json};
 
 use super::{allow_writes, entry, import_arguments};
-use crate::harness::project;
+use crate::harness::{modules, project};
 use crate::serving::TestServer;
 
 #[test]
 fn only_callers_who_name_the_toolset_see_it() {
     let config = contract::config::fuzzing::defaults();
     let names = |toolsets: &str| -> Vec<&str> {
-        let visibility = gate::tools::ToolVisibility::parse(toolsets, false).unwrap();
+        let visibility = gate::tools::ToolVisibility::parse(modules(), toolsets, false).unwrap();
         let caller = gate::tools::Caller { visibility, ..gate::tools::Caller::local(Surface::Stdio) };
-        Toolbox::standard().listed(config, &caller).map(|tool| tool.name).collect()
+        modules().tools().listed(config, &caller).map(|tool| tool.name).collect()
     };
-    let catalog: Vec<&str> =
-        LIST.iter().filter(|tool| tool.toolset == Toolset::Instructions).map(|tool| tool.name).collect();
+    let catalog: Vec<&str> = modules()
+        .list_of_tools()
+        .iter()
+        .filter(|tool| tool.toolset.name == "instructions")
+        .map(|tool| tool.name)
+        .collect();
     assert_eq!(catalog.len(), 19);
     assert_eq!(names("instructions"), catalog);
     assert!(names("").iter().all(|name| !catalog.contains(name)));

@@ -1,12 +1,11 @@
 //! Calls every tool, route and MCP method as one tenant with values of another tenant: no answer contains anything of the other
 //! tenant, and each equals the answer for a value that does not exist.
 
-use gate::tools::LIST;
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 
 use super::tenants::{TwoTenants, issue_key};
-use crate::harness::{http, project};
+use crate::harness::{http, modules, project};
 use crate::serving::{Session, last_message, with_key};
 use crate::valid_arguments::ToolSubject;
 
@@ -206,7 +205,7 @@ async fn no_tool_argument_reaches_another_tenant() {
         issue_key(app, "narrow", &[&tenants.ours.id], &Scope::ALL, |new| new.roots = Some(roots)).await.1;
     let mut failures = Vec::new();
     let mut checked = 0;
-    for tool in LIST {
+    for tool in modules().list_of_tools() {
         let schema = Value::Object((tool.input)());
         for (field, rule) in schema["properties"].as_object().unwrap() {
             for pair in tenants.value_pairs(tool.name, field, rule) {

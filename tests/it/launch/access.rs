@@ -1,6 +1,6 @@
 //! Who may do what with which runs.
 
-use gate::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
+use gate::tools::{Caller, Surface, ToolVisibility};
 use launch::legality::RunTool;
 use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tenancy::Scope;
 
 use super::events::log_and_snapshot;
 use super::{Scene, code};
-use crate::harness::{error, http, result, try_call};
+use crate::harness::{error, http, modules, result, try_call};
 use crate::serving::{TestServer, issue_key, send_json, with_key};
 use crate::upkeep::{query_number, schema};
 use crate::valid_arguments::ABSENT_RUN;
@@ -20,7 +20,7 @@ async fn a_disabled_subsystem_answers_nothing_and_makes_no_tables() {
         "SELECT count(*) FROM pg_tables WHERE schemaname = '{}' AND tablename LIKE 'launch_%'",
         schema(&scene.project)
     );
-    for tool in gate::tools::LIST.iter().filter(|tool| tool.toolset == Toolset::Launch) {
+    for tool in modules().list_of_tools().iter().filter(|tool| tool.toolset.name == "launch") {
         let refused = try_call(&scene.app, tool.name, json!({ "run_id": ABSENT_RUN })).await.unwrap_err();
         let fault = refused.to_fault();
         assert_eq!(fault.code.as_str(), "MUTATION_DISABLED", "{}", tool.name);
@@ -28,16 +28,16 @@ async fn a_disabled_subsystem_answers_nothing_and_makes_no_tables() {
     }
     assert_eq!(query_number(&tables).await, 0);
     let listed = |app: &gate::app::App| {
-        let visibility = ToolVisibility::parse("launch", false).unwrap();
+        let visibility = ToolVisibility::parse(modules(), "launch", false).unwrap();
         let caller = Caller { visibility, ..Caller::local(Surface::Cli) };
-        Toolbox::standard().listed(&app.config, &caller).count()
+        modules().tools().listed(&app.config, &caller).count()
     };
     assert_eq!(listed(&scene.app), 0, "not even if it is named");
     assert_eq!(listed(&crate::harness::app()), 11);
     let by_default = Caller::local(Surface::Cli);
     let shown = crate::harness::app();
-    let mut shown = Toolbox::standard().listed(&shown.config, &by_default);
-    assert!(shown.all(|tool| tool.toolset != Toolset::Launch), "listed only where it is named");
+    let mut shown = modules().tools().listed(&shown.config, &by_default);
+    assert!(shown.all(|tool| tool.toolset.name != "launch"), "listed only where it is named");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +67,7 @@ async fn runs_of_another_project_are_not_found() {
     assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed:#}");
     assert!(!listed.to_string().contains("canary"), "{listed:#}");
 
-    let server = TestServer::over(ours.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(ours.app.clone(), modules().tools()).await;
     for path in ["", "/artifacts/page_plan.json", "/events"] {
         let url = server.url_of(&format!("/launch/runs/{their_run}{path}?project_id={}", ours.project));
         let response = http().get(url).send().await.unwrap();
@@ -82,7 +82,7 @@ async fn runs_of_another_project_are_not_found() {
 async fn publishing_needs_a_scope_of_its_own() {
     let scene = Scene::with(|config| config.access.required = contract::config::Required::Always).await;
     let run = scene.ready("shop").await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let (_, launcher) = issue_key(&scene.app, &[&scene.project], &[Scope::Launch]).await;
     let (publisher_id, publisher) = issue_key(&scene.app, &[&scene.project], &[Scope::Publish]).await;
     let (_, stranger) = issue_key(&scene.app, &["elsewhere"], &[Scope::Launch, Scope::Publish]).await;
@@ -119,7 +119,7 @@ async fn routes_answer_what_the_tools_answer() {
     let run = scene.ready("shop").await;
     let other = scene.start("bank").await;
     scene.result("launch_cancel", &other).await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let get = async |path: &str| -> Value {
         let url = server.url_of(&format!("/launch/runs{path}project_id={}", scene.project));
         http().get(url).send().await.unwrap().json().await.unwrap()

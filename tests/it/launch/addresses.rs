@@ -5,13 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use gate::app::App;
-use gate::tools::{self, Caller, Request, Surface, Toolbox};
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::Scope;
 
 use super::{README, Scene, code, workers};
 use crate::git_host::GitHost;
-use crate::harness::{Repository, commit_all, error, git, git_output, new_home, project, result};
+use crate::harness::{Repository, commit_all, error, git, git_output, modules, new_home, project, result};
 use crate::serving::{TestServer, issue_key};
 
 const FROM_GITHUB: &str = "launch_start_run_from_github_repo_url";
@@ -220,8 +220,8 @@ async fn the_former_name_of_a_tool_can_be_called_and_is_not_listed() {
         assert_eq!(by_alias["ok"], false, "{by_alias:#}");
         assert_eq!(by_alias["error"], by_name["error"], "{url}");
     }
-    assert!(tools::LIST.iter().all(|tool| tool.name != alias));
-    assert_eq!(Toolbox::standard().find(alias).map(|tool| tool.name), Some(FROM_PRODUCT));
+    assert!(modules().list_of_tools().iter().all(|tool| tool.name != alias));
+    assert_eq!(modules().tools().find(alias).map(|tool| tool.name), Some(FROM_PRODUCT));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -345,7 +345,7 @@ async fn only_who_may_index_an_address_may_have_it_fetched() {
         config.indexing.project_roots = [(project, allowed)].into();
     })
     .await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let (_, launcher) = issue_key(&scene.app, &[&scene.project], &[Scope::Launch]).await;
     let (_, indexer) = issue_key(&scene.app, &[&scene.project], &[Scope::Launch, Scope::Index]).await;
     let start = async |key: &str, address: &str| {

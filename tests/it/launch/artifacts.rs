@@ -6,7 +6,7 @@ use platform::sha256;
 use serde_json::{Value, json};
 
 use super::{Scene, code, workers};
-use crate::harness::{error, http, result};
+use crate::harness::{error, http, modules, result};
 use crate::serving::TestServer;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +78,7 @@ async fn a_large_artifact_comes_in_parts_and_as_a_file() {
     assert!(whole == workers::bulk(), "{} bytes in {parts} parts", whole.len());
     assert!(parts > 12, "{parts}");
 
-    let server = TestServer::over(scene.app.clone(), gate::tools::Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let url = |name: &str| {
         server.url_of(&format!("/launch/runs/{run}/artifacts/{name}?project_id={}", scene.project))
     };

@@ -7,7 +7,7 @@ use launch::snapshot::RunSnapshot;
 use serde_json::{Value, json};
 
 use super::{Scene, code};
-use crate::harness::http;
+use crate::harness::{http, modules};
 use crate::serving::{TestServer, issue_key};
 use crate::upkeep::{execute_sql, schema};
 
@@ -123,7 +123,7 @@ async fn the_log_is_streamed_as_events_and_as_lines() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
     let (events, _) = log_and_snapshot(&scene, &run).await;
-    let server = TestServer::over(scene.app.clone(), gate::tools::Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let url = server.url_of(&format!("/launch/runs/{run}/events?project_id={}", scene.project));
     let lines = http().get(&url).header("accept", "application/x-ndjson").send().await.unwrap();
     assert_eq!(lines.headers()["content-type"], "application/x-ndjson");
@@ -156,7 +156,7 @@ async fn the_log_is_streamed_as_events_and_as_lines() {
 async fn a_revoked_key_hears_no_more_of_a_run() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
     let run = scene.start("shop").await;
-    let server = TestServer::over(scene.app.clone(), gate::tools::Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let scopes = [tenancy::Scope::Search, tenancy::Scope::Launch];
     let (id, key) = issue_key(&scene.app, &[&scene.project], &scopes).await;
     let url = server.url_of(&format!("/launch/runs/{run}/events?follow=true&project_id={}", scene.project));

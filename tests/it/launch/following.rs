@@ -2,12 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use gate::tools::Toolbox;
 use reqwest::Response;
 use serde_json::Value;
 
 use super::Scene;
-use crate::harness::http;
+use crate::harness::{http, modules};
 use crate::models::wait_for;
 use crate::serving::TestServer;
 
@@ -35,7 +34,7 @@ fn numbers(lines: &str) -> Vec<i64> {
 async fn a_stream_goes_on_until_the_run_ends() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let (events, mut text) = follow(&server, &scene, &run, "text/event-stream").await;
     let (lines, mut ndjson) = follow(&server, &scene, &run, "application/x-ndjson").await;
     scene.result("launch_open_pr", &run).await;
@@ -61,7 +60,7 @@ async fn a_stream_goes_on_until_the_run_ends() {
 async fn a_client_continues_after_the_last_event_that_it_has() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let get = async |query: &str, last: Option<&str>| -> String {
         let url = format!("/launch/runs/{run}/events?project_id={}{query}", scene.project);
         let mut request = http().get(server.url_of(&url)).header("accept", "application/x-ndjson");
@@ -90,7 +89,7 @@ async fn a_client_continues_after_the_last_event_that_it_has() {
 async fn a_stream_ends_with_its_client_with_the_server_and_without_a_run() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let (stream, _) = follow(&server, &scene, &run, "text/event-stream").await;
     assert_eq!(scene.app.calls.load(Ordering::Acquire), 1);
     drop(stream);

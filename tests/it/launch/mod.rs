@@ -127,7 +127,7 @@ fn app_with_workers(
         (config.server.port, config.server.drain_ms) = (0, 2000);
         change(config);
     });
-    let app = app.with_embedder(Arc::new(StubEmbedder::default())).with_launch_workers(workers);
+    let app = app.with_embedder(Arc::new(StubEmbedder::default())).with_state(workers);
     Arc::new(app)
 }
 

@@ -2,13 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gate::tools::Toolbox;
 use platform::sha256;
 use serde_json::{Value, json};
 
 use super::{Scene, workers};
 use crate::serving::{Session, TestServer};
 use crate::valid_arguments::ABSENT_RUN;
+
+use crate::harness::modules;
 
 const TEMPLATES: [&str; 2] = ["launch://{run_id}", "launch://{run_id}/{+artifact}"];
 
@@ -33,7 +34,7 @@ async fn read(session: &Session, project: &str, named: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn templates_are_listed_where_the_toolset_is_named() {
     let scene = Scene::new().await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let (plain, named) = (server.open("/mcp", None).await, open(&server).await);
     for (session, offered) in [(&plain, false), (&named, true)] {
         let listed = session.request(3, "resources/templates/list", json!({})).await;
@@ -55,7 +56,7 @@ async fn a_run_and_its_artifacts_are_read_as_the_tools_answer_them() {
     let scene = Scene::new().await;
     let run = scene.ready("bulky").await;
     scene.result("launch_open_pr", &run).await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let session = open(&server).await;
     let status = read(&session, &scene.project, &run).await;
     assert_eq!(status["mimeType"], "application/json", "{status:#}");
@@ -90,7 +91,7 @@ async fn a_run_and_its_artifacts_are_read_as_the_tools_answer_them() {
 async fn what_is_not_there_or_not_a_name_is_refused_as_by_the_tools() {
     let (ours, theirs) = (Scene::new().await, Scene::new().await);
     let (run, their_run) = (ours.start("shop").await, theirs.ready("canary").await);
-    let server = TestServer::over(ours.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(ours.app.clone(), modules().tools()).await;
     let session = open(&server).await;
     for named in [their_run.clone(), format!("{their_run}/page_plan.json"), ABSENT_RUN.to_owned()] {
         let refused = read(&session, &ours.project, &named).await;

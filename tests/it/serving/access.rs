@@ -10,7 +10,7 @@ use store::audit;
 use tenancy::{self, NewKey, Projects, Scope};
 
 use super::{TestServer, send_json, with_key};
-use crate::harness::{Repository, http, project};
+use crate::harness::{Repository, http, modules, project};
 use crate::valid_arguments::ToolSubject;
 
 /// Issues a key for these projects (none means all) and scopes. Returns its id and its secret.
@@ -159,7 +159,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
     // Shared assets need a key with the scope `admin` and all projects. Each of these tools has its own tests for that.
     let operator_tools = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();
-    for tool in gate::tools::LIST.iter().map(|tool| tool.name) {
+    for tool in modules().list_of_tools().iter().map(|tool| tool.name) {
         covered.insert(tool);
         if OPERATOR_TOOLS.contains(&tool) {
             continue;
@@ -226,7 +226,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
             );
         }
     }
-    assert_eq!(covered.len(), gate::tools::LIST.len());
+    assert_eq!(covered.len(), modules().list_of_tools().len());
 
     let listed = async |key: &str| {
         let (_, body) = server.call(Some(key), "workspace_status", json!({})).await;
@@ -439,7 +439,7 @@ async fn beyond_loopback_the_server_requires_keys() {
     config.server.port = 0;
     let app = |config: &contract::config::Config| {
         let clock = std::sync::Arc::new(contract::clock::SystemClock);
-        App::new(config.clone(), layout.clone(), clock, crate::harness::PROGRAM.into())
+        App::new(config.clone(), layout.clone(), clock, crate::harness::PROGRAM.into(), modules())
     };
     let refused = listen(&app(&config)).await.err().unwrap();
     assert_eq!(refused.code.as_str(), "FORBIDDEN");

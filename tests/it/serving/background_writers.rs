@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gate::app::App;
-use gate::tools::Toolbox;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -14,11 +13,11 @@ use tenancy::Scope;
 use super::access::issue_key;
 use super::fixtures::wait_until;
 use super::{TestServer, send_json, with_key};
-use crate::harness::{app_with, cluster, http, new_home, run_json, stub_app_in};
+use crate::harness::{app_with, cluster, http, modules, new_home, run_json, stub_app_in};
 
 /// A server whose background tasks run, and a key that is the operator's.
 async fn server_over(app: Arc<App>) -> (TestServer, String, String) {
-    let server = TestServer::over(app, Toolbox::standard()).await;
+    let server = TestServer::over(app, modules().tools()).await;
     server.app.start_background();
     let (id, key) = issue_key(&server.app, &[], &[Scope::Search, Scope::Admin]).await;
     wait_until("the audit table's writer", || server.app.has_embedder()).await;

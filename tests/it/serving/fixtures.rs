@@ -7,9 +7,11 @@ use std::time::Duration;
 use contract::Fault;
 use futures::future::BoxFuture;
 use gate::app::Bulkhead;
-use gate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use gate::tools::{Call, Effects, ProgressUpdate, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
+
+use crate::harness::modules;
 
 /// Running calls of [`WAITS`], by the `tag` argument.
 static WAITING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
@@ -26,7 +28,7 @@ fn change_count(tag: &str, change: fn(&mut usize)) {
 /// The product's tools and these ones.
 pub(crate) fn tools() -> &'static Toolbox {
     static TOOLS: OnceLock<Toolbox> = OnceLock::new();
-    TOOLS.get_or_init(|| Toolbox::with(&[&ECHOES, &WAITS, &PANICS, &REPORTS, &IGNORES_CANCEL]))
+    TOOLS.get_or_init(|| modules().tools_and(&[&ECHOES, &WAITS, &PANICS, &REPORTS, &IGNORES_CANCEL]))
 }
 
 const fn tool(
@@ -37,16 +39,15 @@ const fn tool(
         name,
         title: "Fixture",
         description: "A fixture of the tests.",
-        toolset: Toolset::Search,
+        toolset: Toolset::SEARCH,
         effects: Effects::READS,
         scope: Scope::Search,
         bulkhead: Bulkhead::Search,
-        timeout: TimeoutClass::Search,
-        method: None,
-        aliases: &[],
+        timeout: |limits| limits.search_ms,
         input: any_object,
         output: any_object,
         run,
+        ..ToolSpec::BASE
     }
 }
 

@@ -7,7 +7,6 @@ use contract::ProjectId;
 use contract::clock::SystemClock;
 use contract::config::{Config, Overrides, load};
 use gate::app::App;
-use gate::tools::Toolbox;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -16,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::{TestServer, send_json};
 use crate::blocked_embedder::BlockedEmbedder;
-use crate::harness::{PROGRAM, Repository, home, http, project, server};
+use crate::harness::{PROGRAM, Repository, home, http, modules, project, server};
 use crate::storage::database::{number, run};
 
 /// An application with the shared home and without an embedder, so that the first use loads the real model.
@@ -25,7 +24,7 @@ fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     let (mut config, layout) = load(&overrides).unwrap();
     config.server.port = 0;
     change(&mut config);
-    App::new(config, layout, Arc::new(SystemClock), PROGRAM.into())
+    App::new(config, layout, Arc::new(SystemClock), PROGRAM.into(), modules())
 }
 
 /// Indexes one small repository in a new project. Returns the project's id.
@@ -73,7 +72,7 @@ async fn readiness(http_server: &TestServer) -> (StatusCode, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_alive_before_it_is_ready() {
-    let http_server = TestServer::over(Arc::new(app_without_embedder(|_| {})), Toolbox::standard()).await;
+    let http_server = TestServer::over(Arc::new(app_without_embedder(|_| {})), modules().tools()).await;
     let alive = async || send_json(http().get(http_server.url_of("/health"))).await.0;
     assert_eq!(alive().await, 200);
     assert_eq!(
@@ -219,7 +218,7 @@ async fn wait_for_metric(http_server: &TestServer, line: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_run_is_cancelled_when_its_client_disconnects() {
     let app = app_without_embedder(|_| {}).with_embedder(BlockedEmbedder::closed());
-    let http_server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
+    let http_server = TestServer::over(Arc::new(app), modules().tools()).await;
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let project = project("leaves");
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use contract::config::Required;
 use gate::app::App;
-use gate::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use super::TestServer;
 use super::access::issue_key;
 use super::form_page::Visitor;
 use super::pages::{check_markup, elements, hidden, page};
-use crate::harness::{app_with, app_with_model_and, project, result};
+use crate::harness::{app_with, app_with_model_and, modules, project, result};
 use crate::instructions::{allow_writes, entry, import, sha256sum, wait_until_indexed};
 use crate::upkeep::{execute_sql, schema};
 
@@ -244,7 +243,7 @@ async fn entries_are_found_by_meaning_where_the_operator_has_them_indexed() {
         allow_writes(config);
         config.server.port = 0;
     });
-    let server = TestServer::over(app, Toolbox::standard()).await;
+    let server = TestServer::over(app, modules().tools()).await;
     let id = project("rules-meaning");
     let entries = [
         entry("credentials", "Never write credentials into code; read them from the vault at start."),
@@ -366,7 +365,7 @@ async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server(
     // If the operator does not allow writes, the page says so.
     let closed = TestServer::over(
         app_with(|config| (config.server.port, config.instructions.mutation) = (0, false)),
-        Toolbox::standard(),
+        modules().tools(),
     )
     .await;
     let ask = format!("/catalog/entries/tests/remove?project={id}");

@@ -8,9 +8,7 @@ use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use gate::app::Bulkhead;
-use gate::tools::{
-    Call, Caller, Effects, LIST, OptInToolset, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset,
-};
+use gate::tools::{Call, Caller, Effects, Surface, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 use surfaces::mcp::serve_stream;
 use tenancy::Scope;
@@ -18,23 +16,23 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 
 use super::protocol::SseStream;
 use super::{Session, TestServer, initialize_request, listed_by_default};
-use crate::harness::{app_with, http};
+use crate::harness::{app_with, http, modules};
 
 const fn note_tool(name: &'static str, method: &'static str, effects: Effects) -> ToolSpec {
     ToolSpec {
         name,
         title: "Note",
         description: "A fixture of the tests.",
-        toolset: Toolset::Triage,
+        toolset: NOTES,
         effects,
         scope: Scope::Triage,
         bulkhead: Bulkhead::Search,
-        timeout: TimeoutClass::Search,
+        timeout: |limits| limits.search_ms,
         method: Some(method),
-        aliases: &[],
         input,
         output: input,
         run,
+        ..ToolSpec::BASE
     }
 }
 
@@ -60,13 +58,12 @@ fn run(call: Call, arguments: Value) -> BoxFuture<'static, Result<Value, Fault>>
     .boxed()
 }
 
-/// Makes triage an opt-in toolset, which this setting enables.
-static OPT_IN: &[OptInToolset] =
-    &[OptInToolset { toolset: Toolset::Triage, is_enabled: |config| config.triage.store_raw_payload }];
+/// An opt-in toolset, which this setting enables.
+const NOTES: Toolset = Toolset::opt_in("notes", |config| config.triage.store_raw_payload);
 
 fn toolbox() -> &'static Toolbox {
     static TOOLBOX: OnceLock<Toolbox> = OnceLock::new();
-    TOOLBOX.get_or_init(|| Toolbox::with(&[&GET, &PUT]).with_opt_in(OPT_IN))
+    TOOLBOX.get_or_init(|| modules().tools_and(&[&GET, &PUT]))
 }
 
 async fn start_server(enabled: bool) -> TestServer {
@@ -226,11 +223,14 @@ async fn an_opt_in_toolset_is_callable_by_all_and_listed_only_when_named() {
     let enabled = start_server(true).await;
     let session = enabled.open("/mcp", None).await;
     let at_path = |path: &str| Session { url: enabled.url_of(path), ..session.clone() };
-    let plain: Vec<&str> = LIST.iter().filter(|t| t.toolset != Toolset::Triage).map(|t| t.name).collect();
-    let triage: Vec<&str> = LIST.iter().filter(|t| t.toolset == Toolset::Triage).map(|t| t.name).collect();
+    let plain: Vec<&str> =
+        modules().list_of_tools().iter().filter(|t| t.toolset.name != "triage").map(|t| t.name).collect();
+    let triage: Vec<&str> =
+        modules().list_of_tools().iter().filter(|t| t.toolset.name == "triage").map(|t| t.name).collect();
     assert_eq!(at_path("/mcp").tools().await, plain, "an opt-in toolset is not listed by default");
     assert_eq!(at_path("/mcp/x/triage").tools().await, [&triage[..], &["notes_get", "notes_put"]].concat());
-    let all: Vec<&str> = LIST.iter().map(|tool| tool.name).chain(["notes_get", "notes_put"]).collect();
+    let all: Vec<&str> =
+        modules().list_of_tools().iter().map(|tool| tool.name).chain(["notes_get", "notes_put"]).collect();
     assert_eq!(at_path("/mcp/x/all").tools().await, all);
     assert!(!at_path("/mcp/x/search").tools().await.contains(&"notes_get".to_owned()));
 
@@ -279,7 +279,7 @@ async fn the_run_id_is_in_the_envelope_of_results_and_errors() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_default_tool_list_equals_the_committed_one() {
     let request = || json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let line = StdioClient::open(Toolbox::standard()).await.request_line(request()).await;
+    let line = StdioClient::open(modules().tools()).await.request_line(request()).await;
     let masked = line.replace(&format!("\"{TOOLING_VERSION}\""), "\"VERSION\"");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/serving/tools-list.json");
     if crate::contracts::updating() {

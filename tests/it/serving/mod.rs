@@ -44,17 +44,18 @@ use std::sync::Arc;
 
 use contract::config::Config;
 use gate::app::App;
-use gate::tools::{LIST, Toolbox};
+use gate::tools::Toolbox;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use surfaces::http::{listen, router_with};
 use tokio::task::JoinHandle;
 
-use crate::harness::{app_with, http};
+use crate::harness::{app_with, http, modules};
+use crate::modules::MODULES;
 
 /// Names of the tools that are listed when the client names no toolset, in order.
 pub(crate) fn listed_by_default() -> Vec<&'static str> {
-    let listed = LIST.iter().filter(|tool| tool.toolset.listed_by_default());
+    let listed = modules().list_of_tools().iter().filter(|tool| tool.toolset.listed_by_default());
     listed.map(|tool| tool.name).collect()
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// Starts a server with the product's tools, over the shared cluster, with changed settings.
     pub(crate) async fn start(change: impl FnOnce(&mut Config)) -> Self {
-        Self::with_tools(Toolbox::standard(), change).await
+        Self::with_tools(modules().tools(), change).await
     }
 
     /// The same with other tools on the MCP routes.
@@ -86,7 +87,7 @@ impl TestServer {
         let listening = listen(&app).await.unwrap();
         let scheme = if listening.is_encrypted() { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{}", listening.address().port());
-        let (served_app, router) = (Arc::clone(&app), router_with(&app, tools));
+        let (served_app, router) = (Arc::clone(&app), router_with(&app, &MODULES, tools));
         let serving = tokio::spawn(async move { listening.serve_router(&served_app, router).await });
         Self { app, url, serving }
     }

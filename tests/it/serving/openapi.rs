@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::TestServer;
 use crate::harness::{Repository, http, project};
+use crate::tidy::files;
 use crate::valid_arguments::ABSENT_RUN;
 
 const SOURCE: &str = env!("CARGO_MANIFEST_DIR");
@@ -99,8 +100,9 @@ fn the_document_is_valid() {
 
 #[test]
 fn every_route_is_in_the_document() {
-    let source = fs::read_to_string(Path::new(SOURCE).join("crates/surfaces/src/http/routes.rs")).unwrap();
-    let rows = source.split("        path: \"").skip(1);
+    let tables = files("crates", "rs").into_iter().filter(|(_, source)| source.contains(": Operation::"));
+    let sources: Vec<String> = tables.map(|(_, source)| source).collect();
+    let rows = sources.iter().flat_map(|source| source.split("        path: \"").skip(1));
     let routes: BTreeSet<&str> = rows.map(|row| row.split('"').next().unwrap()).collect();
     assert!(routes.len() > 8, "the routes were not found in the source: {routes:?}");
     let document = document();

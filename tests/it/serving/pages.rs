@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use contract::config::Required;
 use gate::app::App;
-use gate::tools::Toolbox;
 use html5gum::{Token, Tokenizer};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, Response, StatusCode, header, redirect};
@@ -14,7 +13,7 @@ use tenancy::Scope;
 use super::access::issue_key;
 use super::{TestServer, send_json};
 use crate::blocked_embedder::BlockedEmbedder;
-use crate::harness::{Repository, app_without_embedder, http, project, result};
+use crate::harness::{Repository, app_without_embedder, http, modules, project, result};
 
 /// A text that becomes markup or script if a page does not escape it.
 const HOSTILE: &str = "</pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
@@ -439,7 +438,7 @@ async fn a_browser_signs_in_with_a_key_and_sees_only_its_projects() {
 async fn a_run_in_progress_is_shown_and_the_page_reloads() {
     let embedder = BlockedEmbedder::closed();
     let app = app_without_embedder(|config| config.server.port = 0).with_embedder(embedder.clone());
-    let server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
+    let server = TestServer::over(Arc::new(app), modules().tools()).await;
     let (id, repository) = (project("pages-run"), repository());
     let arguments = json!({ "repoPath": repository.root(), "project_id": id, "wait": false });
     result(&server.app, "build_index", arguments).await;

@@ -9,7 +9,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use contract::{ErrorCode, ErrorInfo};
-use gate::tools::LIST;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -17,7 +16,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{Session, initialize_request, last_message, send_json};
 use crate::contracts::check_answer;
-use crate::harness::{PROGRAM, Repository, home, http, project};
+use crate::harness::{PROGRAM, Repository, home, http, modules, project};
 use crate::valid_arguments::{ToolSubject, failure_without_site};
 
 /// The id of every call: in JSON-RPC, in the header and in the flag.
@@ -197,7 +196,7 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
 /// tool without one that does not.
 fn calls_of_unlisted_tools(cases: &[Case], subject: &ToolSubject<'_>) -> Vec<Case> {
     let mut missing = Vec::new();
-    for tool in LIST.iter().map(|tool| tool.name) {
+    for tool in modules().list_of_tools().iter().map(|tool| tool.name) {
         let has = |success: bool| {
             cases.iter().any(|case| case.tool == tool && (case.outcome == Success) == success)
         };
@@ -337,7 +336,7 @@ fn check_reference(case: &Case, status: StatusCode, envelope: &Value) -> Result<
         Failed(code) | Refused(code) => Some(code),
     };
     let expected = code.map_or(200, |code| info(code).http);
-    if let Some(tool) = LIST.iter().find(|tool| tool.name == case.tool) {
+    if let Some(tool) = modules().list_of_tools().iter().find(|tool| tool.name == case.tool) {
         check_answer(tool.name, envelope);
     }
     expect_equal("status", &expected, &status.as_u16())

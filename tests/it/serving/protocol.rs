@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::fixtures::{tools, wait_until, waiting};
 use super::{Session, TestServer, last_message, messages, send_json, with_key};
-use crate::harness::http;
+use crate::harness::{http, modules};
 use crate::surfaces::REVISIONS;
 
 async fn server_with_fixtures() -> TestServer {
@@ -35,7 +35,8 @@ async fn headers_and_paths_narrow_the_listed_tools() {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let all = listed("/mcp", &[]).await;
-    let read_only: Vec<_> = gate::tools::LIST
+    let read_only: Vec<_> = modules()
+        .list_of_tools()
         .iter()
         .filter(|tool| tool.effects.read_only && tool.toolset.listed_by_default())
         .collect();

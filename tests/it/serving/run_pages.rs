@@ -1,7 +1,6 @@
 //! The pages of launch runs: what they show, who may do what there, and that only forms of this server change something.
 
 use contract::config::Required;
-use gate::tools::Toolbox;
 use reqwest::{StatusCode, header};
 use tenancy::Scope;
 
@@ -9,7 +8,7 @@ use super::TestServer;
 use super::access::issue_key;
 use super::form_page::{TOKEN, Visitor};
 use super::pages::{browser, check_markup, elements};
-use crate::harness::project;
+use crate::harness::{modules, project};
 use crate::launch::Scene;
 use crate::valid_arguments::ABSENT_RUN;
 
@@ -35,7 +34,7 @@ async fn the_list_and_a_run_show_what_the_tools_answer() {
     let (run, other) = (scene.start("faulty").await, scene.start("bank").await);
     scene.drive(&run).await;
     scene.result("launch_cancel", &other).await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let visitor = Visitor::without_key(&server);
     let at = |query: &str| format!("/runs?project={}{query}", scene.project);
     let list = visitor.page(&at("")).await;
@@ -91,7 +90,7 @@ async fn what_a_run_wrote_is_shown_as_text_and_saved_as_a_file() {
     config["product_name"] = HOSTILE.into();
     let run = scene.start_with(config).await;
     scene.drive(&run).await;
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let visitor = Visitor::without_key(&server);
     let at = |page: &str| format!("/runs/{run}/{page}?project={}", scene.project);
     let shown = visitor.page(&at("artifacts/run_config.json")).await;
@@ -121,7 +120,7 @@ async fn what_a_run_wrote_is_shown_as_text_and_saved_as_a_file() {
 async fn only_forms_of_this_server_change_a_run_and_some_ask_first() {
     let scene = Scene::new().await;
     let (run, other) = (scene.start("shop").await, scene.start("shop").await);
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let visitor = Visitor::without_key(&server);
     let (page, cancel) = (run_page(&scene, &run), format!("/runs/{other}/cancel?project={}", scene.project));
     let project = ("project", scene.project.as_str());
@@ -180,7 +179,7 @@ async fn pages_offer_what_the_key_may_do() {
     let scene = Scene::with(|config| config.access.required = Required::Always).await;
     let theirs = Scene::new().await;
     let (run, their_run) = (scene.ready("shop").await, theirs.start("canary").await);
-    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(scene.app.clone(), modules().tools()).await;
     let key = async |scopes: &[Scope]| issue_key(&scene.app, &[&scene.project], scopes).await.1;
     let launcher = Visitor::signed_in(&server, &key(&[Scope::Launch]).await).await;
     let publisher = Visitor::signed_in(&server, &key(&[Scope::Launch, Scope::Publish]).await).await;

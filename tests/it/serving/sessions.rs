@@ -1,11 +1,10 @@
 //! MCP sessions over HTTP: ownership, lifetime, and restarts of the server.
 
-use gate::tools::Toolbox;
 use serde_json::{Value, json};
 use tenancy::{self, NewKey, Projects, Scope};
 
 use super::{Session, TestServer, with_key};
-use crate::harness::{app_with, http};
+use crate::harness::{app_with, http, modules};
 
 async fn issue_key(server: &TestServer) -> String {
     let new = NewKey {
@@ -117,7 +116,7 @@ async fn each_request_is_authorized_by_its_own_key() {
             config.server.port = 0;
             config.access.key_cache_ms = 0;
         }),
-        Toolbox::standard(),
+        modules().tools(),
     )
     .await;
     let session = Session { url: strict.url_of("/mcp"), ..session };

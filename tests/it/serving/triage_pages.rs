@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use contract::clock::FixedClock;
 use contract::config::Required;
-use gate::tools::Toolbox;
 use html5gum::{Token, Tokenizer};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
@@ -15,7 +14,7 @@ use super::TestServer;
 use super::access::issue_key;
 use super::form_page::{ONCE, TOKEN, Visitor};
 use super::pages::{check_markup, elements, hidden};
-use crate::harness::{Repository, app_at, project, result};
+use crate::harness::{Repository, app_at, modules, project, result};
 use crate::triage::ingest;
 
 /// A text that becomes markup or script if a page does not escape it.
@@ -52,7 +51,7 @@ fn text(html: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_board_groups_counts_and_filters() {
     let clock = Arc::new(FixedClock::at_millis(1_900_000_000_000));
-    let server = TestServer::over(app_at(clock.clone()), Toolbox::standard()).await;
+    let server = TestServer::over(app_at(clock.clone()), modules().tools()).await;
     let (browser, id) = (Visitor::without_key(&server), project("board"));
     let board = |query: &str| format!("/triage?project={id}{query}");
     let empty = browser.page(&board("")).await;
@@ -140,7 +139,7 @@ async fn a_long_board_has_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finding_has_its_facts_its_places_and_its_decisions() {
     let clock = Arc::new(FixedClock::at_millis(1_900_000_000_000));
-    let server = TestServer::over(app_at(clock.clone()), Toolbox::standard()).await;
+    let server = TestServer::over(app_at(clock.clone()), modules().tools()).await;
     let (browser, id) = (Visitor::without_key(&server), project("finding"));
     let repository =
         Repository::new(&[("zoo/web/pad.js", "import leftpad from 'leftpad';\nleftpad('a', 9);\n")]);

@@ -10,20 +10,26 @@ use contract::config::Layout;
 use contract::{ErrorCode, Fault, ProjectId};
 use embedding::{Embedder, StubEmbedder};
 use engine::jobs::{self, Job, JobState, NewJob};
-use gate::app::worker::{JOB_KINDS, JobKind, run_worker_loops};
+use gate::app::worker::{JobKind, run_worker_loops};
 use gate::app::{App, index_job};
 use serde_json::json;
 use store::{DecidedBy, ModelFacts, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{PROGRAM, home, settings};
+use crate::harness::{PROGRAM, home, modules, settings};
 use crate::storage::database::{Fresh, provision};
 
 /// An application over this database, as another process would have it.
 async fn start_app(fresh: &Fresh) -> Arc<App> {
     let mut config = settings(home());
     config.database.url = Some(fresh.url());
-    let app = App::new(config, Layout::new(home().to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM));
+    let app = App::new(
+        config,
+        Layout::new(home().to_owned()),
+        Arc::new(SystemClock),
+        PathBuf::from(PROGRAM),
+        modules(),
+    );
     let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
     app.store().await.unwrap();
     app
@@ -60,7 +66,7 @@ async fn a_job_waits_for_a_process_that_sees_its_folder() {
     let job = jobs::enqueue(&fresh.store, &new).await.unwrap().job;
 
     let without_folder = start_app(&fresh).await;
-    let first_worker = tokio::spawn(run_worker_loops(Arc::clone(&without_folder), JOB_KINDS));
+    let first_worker = tokio::spawn(run_worker_loops(Arc::clone(&without_folder), modules().job_kinds()));
     let passed_on =
         wait_for_job(&fresh.store, &job.id, "the first process to pass it on", |job| job.note.is_some())
             .await;
@@ -73,7 +79,7 @@ async fn a_job_waits_for_a_process_that_sees_its_folder() {
     std::fs::write(folder.path().join("repository/light.py"), "def lighthouse():\n    return 'keeper'\n")
         .unwrap();
     let with_folder = start_app(&fresh).await;
-    let second_worker = tokio::spawn(run_worker_loops(Arc::clone(&with_folder), JOB_KINDS));
+    let second_worker = tokio::spawn(run_worker_loops(Arc::clone(&with_folder), modules().job_kinds()));
     let finished =
         wait_for_job(&fresh.store, &job.id, "the second process to index it", |job| job.state.is_final())
             .await;

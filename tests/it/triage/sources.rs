@@ -2,7 +2,7 @@
 //! and for `show_file` to show them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use contract::clock::SystemClock;
 use contract::config::Layout;
@@ -13,11 +13,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use gate::app::App;
 use gate::app::index_job::{self, RequestingCall};
+use gate::module::{Module, Modules, Records};
 use serde_json::json;
 use store::DecidedBy;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{PROGRAM, Repository, app, home, project, result, settings};
+use crate::harness::{PROGRAM, Repository, app, home, modules, project, result, settings};
 
 /// A record source with two notes.
 struct Notes;
@@ -57,15 +58,22 @@ static NOTES: RecordSource = RecordSource {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_source_in_the_table_is_indexed_and_shown() {
-    static SOURCES: &[&RecordSource] = &[&triage::RECORDS, &NOTES];
+    static NOTES_MODULE: Module = Module {
+        name: "notes",
+        records: &[Records { source: &NOTES, is_hidden: |_, _| false }],
+        ..Module::EMPTY
+    };
+    static WITH_NOTES: OnceLock<Modules> = OnceLock::new();
+    let with_notes =
+        WITH_NOTES.get_or_init(|| Modules::new(modules().iter().chain([&NOTES_MODULE]).collect()));
     let with_notes = App::new(
         settings(home()),
         Layout::new(home().to_owned()),
         Arc::new(SystemClock),
         PathBuf::from(PROGRAM),
+        with_notes,
     );
-    let with_notes = with_notes.with_embedder(Arc::new(StubEmbedder::default()));
-    let with_notes = Arc::new(with_notes.with_record_sources(SOURCES));
+    let with_notes = Arc::new(with_notes.with_embedder(Arc::new(StubEmbedder::default())));
     let id = project("sources");
     let repository = Repository::new(&[("hash.py", "def hash_password():\n    return 'argon2'\n")]);
     result(&with_notes, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;

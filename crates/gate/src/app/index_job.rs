@@ -18,7 +18,7 @@ use self::request::{Request, WHOLE_PROJECT};
 use self::target::{JobTarget, JobTree};
 use super::freshness::turns::TurnedRun;
 use super::job_kind::{JobKind, as_own_task};
-use super::{App, CallSlot, launch};
+use super::{App, CallSlot};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options, RecordSource, RunContext};
 use engine::jobs::{
@@ -415,11 +415,13 @@ async fn wait_alive(running: &RunningJob, ready: impl Future<Output = ()>) {
     }
 }
 
-/// Indexes. Launch runs may have waited for it.
+/// Indexes. Other modules may have waited for it.
 async fn index(app: Arc<App>, admitted: Admitted, running: RunningJob) -> Result<Value, Fault> {
     let (waiting, project) = (Arc::clone(&app), running.job.project_id.clone());
     let result = run_job(app, &admitted, running).await;
-    launch::index_ended(&waiting, &project).await;
+    for ended in waiting.modules.iter().filter_map(|module| module.index_ended) {
+        ended(&waiting, &project).await;
+    }
     result
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::project_repositories::project_repositories;
 use super::{App, blocking};
-use contract::config::SiteLocation;
 use contract::{Fault, RepositoryAddress};
 use mirrors::UnusedMirror;
 use store::{DecidedBy, RepositoryRow, projects};
@@ -42,8 +41,8 @@ pub(super) async fn collect_regularly(app: &Arc<App>) {
     }
 }
 
-/// The mirrors that neither a repository of any project nor a site of launch runs has needed for a day. The output of a run for a site is
-/// only in the mirror of the site.
+/// The mirrors that neither a repository of any project nor a module has needed for a day: the mirror of a site holds the only copy of what
+/// was written for it.
 ///
 /// # Errors
 /// Storage faults. A project that cannot be read is one of them, because it may use any mirror.
@@ -52,11 +51,8 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
     let mut tx = store.control_read().await?;
     let all = projects::list(&mut tx).await?;
     tx.commit().await?;
-    let sites = app.config.launch.sites.iter().filter_map(|site| match site.location() {
-        SiteLocation::Address(address) => Some(address),
-        SiteLocation::Directory(_) => None,
-    });
-    let (mut used, mut used_archives): (Vec<RepositoryAddress>, Vec<_>) = (sites.collect(), Vec::new());
+    let of_modules = app.modules.iter().flat_map(|module| (module.mirrored)(&app.config));
+    let (mut used, mut used_archives): (Vec<RepositoryAddress>, Vec<_>) = (of_modules.collect(), Vec::new());
     for summary in all {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
         let rows = project_repositories(store, &project).await?;

@@ -4,15 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{App, index_job, launch, upkeep_job};
+use super::App;
 use contract::Fault;
 use engine::jobs::{self, Choice, LeaseSettings, ServedProjects};
 
 pub use super::job_kind::{Execute, JobKind, as_own_task};
-
-/// Every kind.
-pub static JOB_KINDS: &[&JobKind] =
-    &[&index_job::KIND, &upkeep_job::KIND, &launch::KIND, &launch::WATCH_KIND];
 
 /// Interval of polling the queue.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -78,21 +74,23 @@ async fn execute_next(app: &Arc<App>, work: &Work) -> Result<bool, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::app::launch;
+    use crate::modules;
     use contract::ProjectId;
     use engine::jobs::WRITER_LANE;
     use serde_json::Value;
 
     #[test]
     fn kinds_have_names_of_their_own_and_those_that_write_an_index_share_a_lane() {
-        let mut names: Vec<&str> = JOB_KINDS.iter().map(|kind| kind.name).collect();
+        let kinds = modules::for_tests().job_kinds();
+        let mut names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
         names.dedup();
         assert_eq!(names, ["index", "upkeep", "launch", "launch_watch"]);
         let run = launch::KIND.job(ProjectId::parse("p").unwrap(), "r_1", Value::Null);
         assert_eq!((run.lane.as_str(), run.subject.as_str()), ("launch:r_1", "r_1"));
         let check = launch::WATCH_KIND.job(ProjectId::parse("p").unwrap(), "watch:docs", Value::Null);
         assert_eq!(check.lane, "launch:watch:docs");
-        for kind in JOB_KINDS.iter().filter(|kind| !kind.name.starts_with("launch")) {
+        for kind in kinds.iter().filter(|kind| !kind.name.starts_with("launch")) {
             let job = kind.job(ProjectId::parse("p").unwrap(), "/a", Value::Null);
             assert_eq!((job.kind, job.lane.as_str(), job.subject.as_str()), (kind.name, WRITER_LANE, "/a"));
         }

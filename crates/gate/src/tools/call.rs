@@ -20,9 +20,9 @@ use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::next::AnsweredCall;
 use super::spec::ToolSpec;
-use super::toolset::Toolset;
 use super::violation;
 use crate::app::{Admission, App, Bulkhead, CallSlot};
+use crate::module::EndedCall;
 use contract::{
     ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, ProjectId, Refusal, Violation, Warning, echo,
     escape_invisible,
@@ -66,7 +66,7 @@ impl Request {
 /// # Errors
 /// The [`Refusal`] says why the call was not run.
 pub async fn call(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
-    Toolbox::standard().call(app, request).await
+    app.modules.tools().call(app, request).await
 }
 
 impl Toolbox {
@@ -89,7 +89,7 @@ impl Toolbox {
             (record.tool != spec.name).then(|| std::mem::replace(&mut record.tool, spec.name.to_owned()));
         let mut answered = AnsweredCall::new(spec, &arguments, &caller);
 
-        let deadline = CallDeadline::from_now(spec.timeout.millis(&app.config));
+        let deadline = CallDeadline::from_now(spec.time_limit(&app.config));
         let running = RunningCall::new(app);
         // A child token: cancelling the client's token cancels the tool, but a timeout does not cancel the client's token.
         let cancel = cancel.child_token();
@@ -137,7 +137,7 @@ impl Toolbox {
             }
             record.record_result(&app, spec, outcome.as_ref().err(), &meta);
             answered.look_around(&task_call, outcome.as_ref()).await;
-            let next = answered.next(&app.config, outcome.as_ref(), &meta, &task_call.suggestion());
+            let next = answered.next(&app, outcome.as_ref(), &meta, &task_call.suggestion());
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
@@ -166,9 +166,7 @@ impl Toolbox {
             Ok(schema) => {
                 schema.fold_choices(&mut arguments);
                 let mut violations = schema.violations(&arguments);
-                let cleans_texts = spec.toolset == Toolset::Triage && !spec.effects.read_only;
-                let accepts_nul = cleans_texts || TOOLS_THAT_CLEAN_TEXTS.contains(&spec.name);
-                if violations.is_empty() && !accepts_nul {
+                if violations.is_empty() && !spec.accepts_nul {
                     violations.extend(violation::nul_violation(&arguments));
                 }
                 violations
@@ -185,9 +183,6 @@ impl Toolbox {
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
     }
 }
-
-/// Tools, in addition to those for triage, that accept NUL, because they remove it from texts that people wrote.
-const TOOLS_THAT_CLEAN_TEXTS: [&str; 2] = ["instructions_import", "prompt_review"];
 
 /// The fault of a malformed `project_id`, so that no tool begins its work before it is found.
 fn malformed_project(arguments: &Value) -> Option<Fault> {
@@ -399,19 +394,12 @@ impl CallRecord {
             Bulkhead::Index => app.metrics.record_run(RunKind::Index, outcome, took),
             Bulkhead::Launch | Bulkhead::None => {}
         }
-        self.record_method(app, spec, outcome, meta, took);
-        self.audit(app, outcome, meta.project_id.as_ref());
-    }
-
-    /// Records a method of the instruction catalog: its time, and one line in the log if it writes.
-    fn record_method(&self, app: &App, spec: &ToolSpec, outcome: &str, meta: &Meta, took: Duration) {
-        let (Toolset::Instructions, Some(method)) = (spec.toolset, spec.method) else { return };
         let project = meta.project_id.as_ref().map_or("default", |id| id.as_str().unwrap_or("default"));
-        let ms = took.as_secs_f64() * 1e3;
-        app.method_times.record(project, method, ms);
-        if app.config.instructions.log_mutations && !spec.effects.read_only {
-            tracing::info!(project, outcome, ms, "{method} of the instruction catalog");
+        let module = app.modules.with_toolset(spec.toolset);
+        if let Some(call_ended) = module.and_then(|module| module.call_ended) {
+            call_ended(app, &EndedCall { tool: spec, project, outcome, ms: took.as_secs_f64() * 1e3 });
         }
+        self.audit(app, outcome, meta.project_id.as_ref());
     }
 
     fn audit(&self, app: &App, outcome: &'static str, project: Option<&Value>) {

@@ -1,7 +1,7 @@
 //! The tools that clients call: one list, from which schemas, routes, documents and tests are derived.
 //!
-//! A tool is one entry of [`LIST`] and one file; [`call()`] is the only way to run one. To add a tool:
-//! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
+//! A tool is one file and one entry in the list of its [`Module`](crate::module::Module); [`call()`] is the only way to run one. To add a
+//! tool: write `<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
 //! [`browse`] contains the operations behind MCP prompts, resources and completion, which are not tools.
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -27,20 +27,21 @@ mod violation;
 mod visibility;
 
 pub mod admin;
-mod artifacts;
+pub(crate) mod artifacts;
 pub mod browse;
-mod index;
-mod instructions;
-mod launch;
-mod search;
-mod status;
-mod triage;
+pub(crate) mod index;
+pub(crate) mod instructions;
+pub(crate) mod launch;
+pub(crate) mod search;
+pub(crate) mod status;
+pub(crate) mod triage;
 
 pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
 pub use event_sink::EventSink;
-pub use list::{LIST, Toolbox, find_tool};
+pub use list::Toolbox;
+pub use next::AnsweredCall;
 pub use repository::on_default_host;
-pub use spec::{Effects, TimeoutClass, ToolSpec};
-pub use toolset::{OPT_IN_TOOLSETS, OptInToolset, Toolset};
+pub use spec::{Effects, ToolSpec, run_typed};
+pub use toolset::Toolset;
 pub use visibility::{DEFAULT_TOOLSETS, EVERY_TOOLSET, ToolVisibility};

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::context::Caller;
-use super::list::Toolbox;
 use super::search_scope::ALL_REPOSITORIES;
 use super::spec::ToolSpec;
 use super::suggestion::Suggestion;
 use super::unindexed_directory::{IN_OTHER_PROJECT, NOT_INDEXED};
-use contract::config::Config;
+use crate::app::App;
 use contract::{Envelope, ErrorCode, Fault, Meta, Next};
 use engine::search::{as_shown, filter_text, tokens};
 use languages::terms::squash;
@@ -27,8 +26,10 @@ const ARGUMENT_BYTES_MAX: usize = 1024;
 const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
 
 /// A call that was answered, as far as the proposal depends on it.
-pub(super) struct AnsweredCall {
+pub struct AnsweredCall {
     tool: &'static str,
+    /// The proposals of the tool itself.
+    own: Option<fn(&Self, &Value) -> Vec<Next>>,
     /// Arguments that are copied to the next call.
     project: Option<String>,
     repository: Option<String>,
@@ -52,6 +53,7 @@ impl AnsweredCall {
         let most = arguments.get("maxTokens").and_then(Value::as_u64);
         Self {
             tool: spec.name,
+            own: spec.next,
             project: text(&["project_id"]),
             repository: text(&["repoPath", "repo_path", "repo"]),
             provider: text(&["provider"]),
@@ -66,7 +68,7 @@ impl AnsweredCall {
     /// The most helpful call that the caller may make and that would not repeat this one.
     pub(super) fn next(
         &self,
-        config: &Config,
+        app: &App,
         outcome: Result<&Value, &Fault>,
         meta: &Meta,
         suggested: &Suggestion,
@@ -79,8 +81,7 @@ impl AnsweredCall {
                 .collect(),
             Err(fault) => self.after_failure(fault),
         };
-        let visible =
-            |next: &Next| Toolbox::standard().find_callable(&next.tool, config, &self.caller).is_ok();
+        let visible = |next: &Next| app.modules.tools().is_callable(&next.tool, &app.config, &self.caller);
         calls.into_iter().find(|next| visible(next) && !self.repeats(next))
     }
 
@@ -122,7 +123,8 @@ impl AnsweredCall {
     }
 
     /// A call of `tool` in the same project.
-    fn call(&self, tool: &str, arguments: Value) -> Next {
+    #[must_use]
+    pub fn call(&self, tool: &str, arguments: Value) -> Next {
         let mut arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
@@ -170,6 +172,9 @@ impl AnsweredCall {
         let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
         let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
         let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
+        if let Some(own) = self.own {
+            return own(self, result);
+        }
         match self.tool {
             // Suggestions come only with doubtful hits: a search for the suggested name helps more than the first hit.
             "search" if at("/didYouMean/0").is_some() && !is_filtered_out(meta) => {
@@ -205,14 +210,6 @@ impl AnsweredCall {
             }
             "check_status" => vec![list_workspaces()],
             "workspace_status" => some(self.first_search(result)),
-            "triage_ingest" => {
-                some(at("/recordIds/0").map(|id| self.call("triage_context_pack", json!({ "recordId": id }))))
-            }
-            "triage_decision" => {
-                let arguments = json!({ "file": result["path"], "repoPath": result["repo"] });
-                vec![self.call("show_file", arguments)]
-            }
-            "triage_context_pack" => some(self.first_evidence(result)),
             // The backend `sqlite` searches only files of the default names.
             "build_sqlite_index" | "compact_sqlite_index" if !self.names_a_file() => {
                 vec![self.call_here("search", json!({ "query": FIRST_QUERY, "backend": "sqlite" }))]
@@ -390,15 +387,6 @@ impl AnsweredCall {
             }
             None => self.index(),
         }
-    }
-
-    /// Shows the first hit among the evidence of a context pack.
-    fn first_evidence(&self, result: &Value) -> Option<Next> {
-        let queries = result.pointer("/pack/repoEvidence/queries")?.as_array()?;
-        let hit = queries.iter().find_map(|query| query.pointer("/hits/0"))?;
-        let arguments = json!({ "file": hit["file"], "repoPath": hit["repo"], "startLine": hit["startLine"],
-            "endLine": hit["endLine"] });
-        Some(self.call("show_file", arguments))
     }
 
     fn after_failure(&self, fault: &Fault) -> Vec<Next> {

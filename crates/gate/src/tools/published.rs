@@ -1,15 +1,15 @@
-//! The tools as lists and `contracts/` publish them, derived from [`LIST`] and the types.
+//! The tools as lists and `contracts/` publish them, derived from the table of modules and the types.
 
 use serde_json::{Map, Value, json};
 
-use super::list::LIST;
 use super::schema;
 use super::spec::ToolSpec;
+use crate::module::Modules;
 
 /// All tools, in the order of the list.
 #[must_use]
-pub fn tools() -> Vec<Value> {
-    LIST.iter().map(|tool| Value::Object(describe(tool))).collect()
+pub fn tools(modules: &Modules) -> Vec<Value> {
+    modules.list_of_tools().iter().map(|tool| Value::Object(describe(tool))).collect()
 }
 
 /// One tool with its full schemas.

@@ -3,11 +3,11 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::app::blocking;
-use crate::catalog;
+use crate::module::Records;
 use crate::tools::Call;
 use contract::{ErrorCode, Fault, RepositoryAddress, config, echo};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use tenancy::{AllowedRoots, RepositoryRoot, Scope};
+use tenancy::{AllowedRoots, RepositoryRoot};
 
 /// Returns `true` if a text is neither an absolute path nor an address.
 pub(super) fn is_name(path: &Path) -> bool {
@@ -48,11 +48,18 @@ pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<
     Ok(rows)
 }
 
-/// Returns `true` if the caller may not read the records at this root: rules are for those who may read the catalog.
+/// Returns `true` if the caller may not read the records at this root.
 pub(super) fn is_hidden(call: &Call, root: &str) -> bool {
-    let may_read =
-        || call.app.config.instructions.enabled && call.caller.principal.has_scope(Scope::Instructions);
-    root == catalog::RECORDS_ROOT && !may_read()
+    call.app.modules.records().any(|records| records.source.root == root && hides(call, records))
+}
+
+/// Returns `true` if the caller may not read the records of some module.
+pub(super) fn hides_records(call: &Call) -> bool {
+    call.app.modules.records().any(|records| hides(call, records))
+}
+
+fn hides(call: &Call, records: &Records) -> bool {
+    (records.is_hidden)(&call.app.config, &call.caller.principal)
 }
 
 /// The root of [`indexed_repository`].

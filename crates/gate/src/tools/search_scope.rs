@@ -6,9 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::blocking;
-use crate::catalog;
 use crate::tools::Call;
-use crate::tools::repository::{indexed_repository, is_hidden, list_repositories};
+use crate::tools::repository::{hides_records, indexed_repository, list_repositories};
 use crate::tools::unindexed_directory::{self, is_indexed};
 use contract::Fault;
 use store::{Project, RepositoryRow};
@@ -38,7 +37,7 @@ pub(super) async fn repository_roots(
 ) -> Result<Vec<String>, Fault> {
     let search_all = async |decided_by| {
         call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], decided_by);
-        if !is_hidden(call, catalog::RECORDS_ROOT) {
+        if !hides_records(call) {
             return Ok(Vec::new());
         }
         let mut roots: Vec<String> =

@@ -6,11 +6,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::context::Call;
+use super::next::AnsweredCall;
 use super::toolset::Toolset;
 use super::visibility::ToolVisibility;
 use crate::app::Bulkhead;
-use contract::Fault;
 use contract::config::{Config, Timeouts};
+use contract::{Fault, Next};
 use tenancy::Scope;
 
 /// One tool. Schemas, routes, documents and tests are derived from it.
@@ -29,13 +30,19 @@ pub struct ToolSpec {
     pub scope: Scope,
     /// The queue in which its calls wait for a slot.
     pub bulkhead: Bulkhead,
-    /// The time limit of `[timeouts]` that applies.
-    pub timeout: TimeoutClass,
+    /// The time limit of `[timeouts]` that applies, in milliseconds; 0 means no limit.
+    pub timeout: fn(&Timeouts) -> u64,
     /// A JSON-RPC method that also calls it and returns the result without an envelope: the tool's name with `/` instead of one
     /// or more `_`.
     pub method: Option<&'static str>,
     /// Deprecated names. They can be called, with the warning `deprecated_alias`, and are never listed.
     pub aliases: &'static [&'static str],
+    /// `true` for an entry that exists only to keep a name: a narrowed list omits it, because each listed tool costs the model tokens.
+    pub is_deprecated: bool,
+    /// `true` if its texts may contain NUL, because it removes it from texts that people wrote.
+    pub accepts_nul: bool,
+    /// Proposes the next call after a success; the first proposal that the caller may call and that would not repeat this one is shown.
+    pub next: Option<fn(&AnsweredCall, &Value) -> Vec<Next>>,
     /// JSON Schema of the arguments.
     pub input: fn() -> Map<String, Value>,
     /// JSON Schema of the `result`.
@@ -45,6 +52,34 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool that reads, with what most tools have in common: the base of others, which have a name, schemas and a function of their own.
+    pub const BASE: Self = Self {
+        name: "",
+        title: "",
+        description: "",
+        toolset: Toolset::listed(""),
+        effects: Effects::READS,
+        scope: Scope::Admin,
+        bulkhead: Bulkhead::Search,
+        timeout: |limits| limits.default_ms,
+        method: None,
+        aliases: &[],
+        is_deprecated: false,
+        accepts_nul: false,
+        next: None,
+        input: Map::new,
+        output: Map::new,
+        run: |_, _| {
+            Box::pin(async { Err(Fault::internal("The tool has no function.", "it is the base of others")) })
+        },
+    };
+
+    /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
+    #[must_use]
+    pub(super) fn time_limit(&self, config: &Config) -> Option<u64> {
+        Some((self.timeout)(&config.timeouts)).filter(|limit| *limit > 0)
+    }
+
     /// The queue in which a call with these arguments waits. A call that only requests an index run is short, so it waits with
     /// the searches; the run itself waits for a slot of its own.
     pub(super) fn bulkhead_for(&self, arguments: &Value) -> Bulkhead {
@@ -64,8 +99,7 @@ impl ToolVisibility {
         match &self.toolsets {
             Some(shown) if !shown.contains(&tool.toolset) => Some(format!(
                 "`{}` belongs to the toolset `{}`, which is not selected on this connection.",
-                tool.name,
-                tool.toolset.as_str()
+                tool.name, tool.toolset.name
             )),
             _ => None,
         }
@@ -98,49 +132,14 @@ impl Effects {
     pub const REMOVES: Self = Self { destructive: true, ..Self::WRITES };
 }
 
-/// The time limit that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeoutClass {
-    /// `timeouts.default_ms`.
-    Default,
-    /// `timeouts.search_ms`.
-    Search,
-    /// `timeouts.index_ms`.
-    Index,
-    /// `timeouts.artifacts_ms`.
-    Artifacts,
-    /// `timeouts.triage_ms`.
-    Triage,
-    /// `timeouts.instructions_ms`.
-    Instructions,
-    /// `timeouts.launch_ms`.
-    Launch,
-}
-
-impl TimeoutClass {
-    /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
-    #[must_use]
-    pub fn millis(self, config: &Config) -> Option<u64> {
-        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms, instructions_ms, launch_ms } =
-            config.timeouts;
-        let limit = match self {
-            Self::Default => default_ms,
-            Self::Search => search_ms,
-            Self::Index => index_ms,
-            Self::Artifacts => artifacts_ms,
-            Self::Triage => triage_ms,
-            Self::Instructions => instructions_ms,
-            Self::Launch => launch_ms,
-        };
-        (limit > 0).then_some(limit)
-    }
-}
-
 /// Runs a tool with typed input and output on JSON arguments.
 ///
 /// The arguments are valid for the schema, so a failure to deserialize them means that schema and struct differ. It is still
 /// reported as the client's error, with the message of serde.
-pub(super) fn run_typed<I, O, F, Fut>(
+///
+/// # Errors
+/// The fault of the tool; `INTERNAL` if its result cannot be serialized.
+pub fn run_typed<I, O, F, Fut>(
     call: Call,
     arguments: Value,
     run: F,

@@ -1,15 +1,15 @@
 //! The grammar of the command line: all commands. The flags of a command are in the file of that command.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
-#[cfg(feature = "bench")]
-use super::bench;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
 use super::flags::GlobalFlags;
 use super::{
-    agents, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, launch, mcp,
-    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, triage, trust,
-    watch,
+    agents, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, mcp,
+    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, trust, watch,
 };
+use crate::module::{ModuleCommand, Modules};
 use contract::config::Overrides;
 
 /// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
@@ -19,13 +19,19 @@ use contract::config::Overrides;
     bin_name = "pairofcleats",
     version,
     no_binary_name = true,
+    subcommand_required = true,
     arg_required_else_help = true
 )]
 #[command(after_help = "Exit codes: 0 success, 1 the call failed, 2 the call was not run.")]
-pub(super) struct Cli {
+struct Root {
     #[command(flatten)]
+    _global: GlobalFlags,
+}
+
+/// A command line that was parsed.
+#[derive(Debug)]
+pub(super) struct Cli {
     pub(super) global: GlobalFlags,
-    #[command(subcommand)]
     pub(super) command: Command,
 }
 
@@ -82,12 +88,8 @@ pub(super) enum Command {
     Models(models::ModelsArgs),
     /// Write what the index knows of names as a SCIP file; `index --scip` reads one
     Scip(scip::ScipArgs),
-    /// Security findings: ingest reports, record decisions, gather context
-    Triage(triage::TriageArgs),
     /// The team's instructions for agents: export, import, check and search them
     Instructions(instructions::InstructionsArgs),
-    /// Documentation that is proved against an indexed repository: check a site, or have pages written
-    Launch(launch::LaunchArgs),
     /// Let a repository's .pairofcleats.json select the project for calls that write
     Trust(trust::TrustArgs),
     /// Create, list and revoke API keys for the server
@@ -96,14 +98,62 @@ pub(super) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Check that a running server is ready; exits with 0 if it is
     Health(health::HealthArgs),
-    /// Measure quality and speed on repositories with known answers
-    #[cfg(feature = "bench")]
-    Bench(bench::BenchArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
+    /// A command of a module
+    #[command(skip)]
+    Module(ModuleCall),
+}
+
+/// A command of a module, with its arguments.
+#[derive(Debug)]
+pub(super) struct ModuleCall {
+    pub(super) command: &'static ModuleCommand,
+    pub(super) arguments: ArgMatches,
+}
+
+/// Returns the grammar of the whole command line, with the commands of the modules at their places.
+pub(super) fn grammar(modules: &'static Modules) -> clap::Command {
+    let core = Command::augment_subcommands(clap::Command::default());
+    let mut commands: Vec<clap::Command> = core.get_subcommands().cloned().collect();
+    for added in modules.commands() {
+        let before = commands.iter().position(|known| known.get_name() == added.after);
+        commands.insert(before.map_or(commands.len(), |at| at + 1), (added.command)());
+    }
+    Root::command().subcommands(commands.into_iter().enumerate().map(|(place, command)| {
+        // The help lists commands by this number, completions by their position.
+        let command = command.display_order(place);
+        match command.get_name() {
+            mcp_config::NAME => mcp_config::with_toolsets(command, modules.gate()),
+            _ => command,
+        }
+    }))
 }
 
 impl Cli {
+    /// Parses a command line.
+    pub(super) fn parse<T: Into<OsString> + Clone>(
+        modules: &'static Modules,
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let matches = grammar(modules).try_get_matches_from(arguments)?;
+        Self::read(modules, &matches).map_err(|error| error.format(&mut grammar(modules)))
+    }
+
+    fn read(modules: &'static Modules, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let call = matches.subcommand().and_then(|(name, arguments)| {
+            let command = modules.commands().find(|command| (command.command)().get_name() == name)?;
+            Some(ModuleCall { command, arguments: arguments.clone() })
+        });
+        Ok(Self {
+            global: GlobalFlags::from_arg_matches(matches)?,
+            command: match call {
+                Some(call) => Command::Module(call),
+                None => Command::from_arg_matches(matches)?,
+            },
+        })
+    }
+
     /// Returns `true` if the command is a server.
     pub(super) fn serves(&self) -> bool {
         matches!(self.command, Command::Serve(_) | Command::Mcp(_))
@@ -134,13 +184,47 @@ impl Cli {
 }
 
 #[cfg(test)]
+impl Cli {
+    /// Parses a command line with the modules of the tests.
+    pub(super) fn try_parse_from<T: Into<OsString> + Clone>(
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        Self::parse(&crate::modules::TEST_MODULES, arguments)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use crate::modules::TEST_MODULES;
 
     #[test]
     fn clap_accepts_the_grammar() {
-        Cli::command().debug_assert();
+        grammar(&TEST_MODULES).debug_assert();
+    }
+
+    #[test]
+    fn commands_of_modules_are_at_their_places() {
+        let grammar = grammar(&TEST_MODULES);
+        let names: Vec<&str> = grammar.get_subcommands().map(clap::Command::get_name).collect();
+        let near = |name: &str| {
+            let at = names.iter().position(|known| *known == name).unwrap();
+            (names[at - 1], names[at + 1])
+        };
+        assert_eq!(near("triage"), ("scip", "instructions"));
+        assert_eq!(near("launch"), ("instructions", "trust"));
+        assert_eq!(names.last(), Some(&"completions"));
+    }
+
+    #[test]
+    fn a_command_of_a_module_has_the_global_flags_and_its_own() {
+        let cli = Cli::try_parse_from(["triage", "pack", "f", "--no-ann", "--json", "-v"]).unwrap();
+        assert!(cli.global.json && cli.global.verbose == 1 && !cli.serves());
+        let Command::Module(call) = cli.command else { panic!() };
+        assert_eq!((call.command.command)().get_name(), "triage");
+        assert_eq!(call.arguments.subcommand_name(), Some("pack"));
+        let error = Cli::try_parse_from(["triage", "pak"]).unwrap_err().to_string();
+        assert!(error.contains("'pack'") && error.contains("pairofcleats triage"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,10 @@ use super::session::{Session, StopSignal};
 use contract::Fault;
 
 /// Runs an export or import with progress lines. Ctrl-C cancels it, and the operation undoes what it wrote.
-pub(super) async fn cancellable<T>(
+///
+/// # Errors
+/// The fault of the work.
+pub async fn cancellable<T>(
     session: &Session,
     work: impl AsyncFnOnce(&CancellationToken, &(dyn Fn(&str) + Sync)) -> Result<T, Fault>,
 ) -> Result<T, Fault> {

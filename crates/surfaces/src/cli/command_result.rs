@@ -6,7 +6,7 @@ use contract::{Envelope, Fault};
 
 /// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exit {
+pub enum Exit {
     /// Success: status 0.
     Ok,
     /// The call ran and failed: status 1.
@@ -27,14 +27,17 @@ impl From<Exit> for ExitCode {
 
 /// A failure outside of a tool call, with the resulting exit status.
 #[derive(Debug)]
-pub(super) struct CommandError {
-    pub(super) fault: Fault,
-    pub(super) exit: Exit,
+pub struct CommandError {
+    /// The reason.
+    pub fault: Fault,
+    /// The exit status.
+    pub exit: Exit,
 }
 
 impl CommandError {
     /// Creates the error of a fault that was found before anything ran.
-    pub(super) fn not_run(fault: Fault) -> Self {
+    #[must_use]
+    pub fn not_run(fault: Fault) -> Self {
         Self { fault, exit: Exit::NotRun }
     }
 }
@@ -46,10 +49,12 @@ impl From<Fault> for CommandError {
 }
 
 /// The result of a command's entry function.
-pub(super) type CommandResult = Result<Exit, CommandError>;
+pub type CommandResult = Result<Exit, CommandError>;
 
 /// A tool's envelope and the resulting exit status.
-pub(super) struct ToolAnswer {
-    pub(super) envelope: Envelope,
-    pub(super) exit: Exit,
+pub struct ToolAnswer {
+    /// The envelope.
+    pub envelope: Envelope,
+    /// The exit status.
+    pub exit: Exit,
 }

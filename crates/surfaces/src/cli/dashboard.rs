@@ -73,8 +73,6 @@ pub(super) async fn serve_dashboard(session: &Session, dashboard: Option<Dashboa
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::super::arguments::{Cli, Command};
     use super::*;
 

@@ -1,7 +1,5 @@
 //! `doctor`: checks the installation and suggests repairs.
 
-mod launch_sites;
-mod site_commands;
 mod writers;
 
 use std::fmt::Write;
@@ -17,7 +15,6 @@ use super::output::{BAD, BOLD, GOOD, NOTE, styled};
 use super::rebuild::rebuild_index;
 use super::session::{CommandResult, Exit, Session};
 use crate::http;
-use contract::config::{LaunchSite, SiteLocation};
 use contract::{Fault, RepositoryAddress, escaped_line};
 use engine::indexing::parser;
 use gate::app::{App, blocking, freshness};
@@ -50,12 +47,16 @@ pub(super) struct DoctorArgs {
 
 /// The outcome of one check.
 #[derive(Debug, Serialize)]
-struct DoctorCheck {
-    name: String,
-    ok: bool,
-    message: String,
+pub struct DoctorCheck {
+    /// The subject.
+    pub name: String,
+    /// `true` if nothing needs repair.
+    pub ok: bool,
+    /// The finding, for people.
+    pub message: String,
+    /// A proposal for the repair.
     #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    pub remedy: Option<String>,
 }
 
 /// The result that `--json` prints.
@@ -110,10 +111,11 @@ async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
     }
     if checks.iter().all(|check| check.ok) {
         checks.extend(check_allowed_directories(&session.app).await);
-        checks.extend(check_git(&session.app).await);
+        checks.extend(check_git(session).await);
         checks.extend(writers::check_writers(&session.app).await);
-        checks.extend(launch_sites::check_launch(&session.app).await);
-        checks.extend(site_commands::check_commands(&session.app));
+        for module in session.modules.iter() {
+            checks.extend((module.doctor_checks)(&session.app).await);
+        }
     }
     checks
 }
@@ -156,11 +158,11 @@ async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
 }
 
 /// Asks git for its version, if repositories are fetched by address.
-async fn check_git(app: &App) -> Option<DoctorCheck> {
-    if !fetches_repositories(app) {
+async fn check_git(session: &Session) -> Option<DoctorCheck> {
+    if !fetches_repositories(session) {
         return None;
     }
-    let program = app.config.git.program.clone();
+    let program = session.app.config.git.program.clone();
     let version = blocking(move || Program::new(program).arg("version").run(GIT_TIME, &|| false)).await;
     let output = match version {
         Ok(output) => output,
@@ -181,18 +183,17 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
     })
 }
 
-/// Returns `true` if repositories are fetched here: there are mirrors, or a list, a source or a site of launch runs contains an address.
-fn fetches_repositories(app: &App) -> bool {
+/// Returns `true` if repositories are fetched here: there are mirrors, or a list, a source or the settings of a module contain an address.
+fn fetches_repositories(session: &Session) -> bool {
+    let app = &session.app;
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
     let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
     let mut mirrors = fs::read_dir(app.layout.mirrors()).into_iter().flatten().flatten();
     let is_mirror = |entry: DirEntry| entry.path().extension().is_some_and(|ending| ending == "git");
-    let launch = &app.config.launch;
-    let is_mirrored = |site: &LaunchSite| matches!(site.location(), SiteLocation::Address(_));
     listed.any(is_address)
         || !app.config.sources.is_empty()
-        || (launch.enabled && launch.sites.iter().any(is_mirrored))
+        || session.modules.iter().any(|module| (module.fetches_repositories)(&app.config))
         || mirrors.any(is_mirror)
 }
 

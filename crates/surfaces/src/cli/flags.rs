@@ -79,7 +79,10 @@ fn parse_setting(text: &str) -> Result<Setting, String> {
 
 /// Resolves a path argument to an absolute path without symbolic links, because a tool does not know the caller's
 /// working directory.
-pub(super) fn absolute(text: &str) -> Result<String, String> {
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn absolute(text: &str) -> Result<String, String> {
     let path = Path::new(text);
     // A path that does not exist is still made absolute, so that the tool can report it.
     let path =
@@ -108,7 +111,10 @@ pub(super) fn indexable(text: &str, settings: &config::Git) -> Result<String, Fa
 
 /// Parses a repository argument: an address in its canonical spelling, the absolute path if it is a folder or contains a slash,
 /// else the repository's name.
-pub(super) fn repository(text: &str) -> Result<String, String> {
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn repository(text: &str) -> Result<String, String> {
     match RepositoryAddress::parse(text) {
         Some(Ok(address)) => return Ok(address.as_str().to_owned()),
         // The tool reports the error.
@@ -119,18 +125,27 @@ pub(super) fn repository(text: &str) -> Result<String, String> {
 }
 
 /// Parses a project ID argument.
-pub(super) fn parse_project_id(text: &str) -> Result<ProjectId, String> {
+///
+/// # Errors
+/// The rule that the ID breaks.
+pub fn parse_project_id(text: &str) -> Result<ProjectId, String> {
     ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
 }
 
 /// Parses a whole number; the messages of the standard library are meant for programmers.
-pub(super) fn whole_number<N: TryFrom<i128>>(text: &str) -> Result<N, String> {
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn whole_number<N: TryFrom<i128>>(text: &str) -> Result<N, String> {
     let number: i128 = text.parse().map_err(|_| "it is not a whole number".to_owned())?;
     N::try_from(number).map_err(|_| "it is too small or too large".to_owned())
 }
 
 /// Parses a whole number in `range`.
-pub(super) fn whole_number_in<N>(text: &str, range: &RangeInclusive<N>) -> Result<N, String>
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub fn whole_number_in<N>(text: &str, range: &RangeInclusive<N>) -> Result<N, String>
 where
     N: TryFrom<i128> + PartialOrd + Display,
 {

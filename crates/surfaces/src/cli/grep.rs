@@ -342,7 +342,6 @@ mod tests {
     use super::*;
     use crate::cli::arguments::{Cli, Command};
     use crate::cli::output::MARK;
-    use clap::Parser;
     use serde_json::json;
 
     fn parse(line: &[&str]) -> GrepArgs {

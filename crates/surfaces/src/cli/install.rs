@@ -15,11 +15,10 @@ use upkeep::install::{self, AssetEvent, AssetSelection, MissingAsset, missing_as
 /// database is configured.
 ///
 /// With `repair`, it also checks the hash of every installed file and installs damaged ones again.
-pub(super) async fn install_assets(
-    session: &Session,
-    from: Option<PathBuf>,
-    repair: bool,
-) -> Result<(), Fault> {
+///
+/// # Errors
+/// `CAPABILITY_MISSING` and other faults of the installation.
+pub async fn install_assets(session: &Session, from: Option<PathBuf>, repair: bool) -> Result<(), Fault> {
     let app = &session.app;
     let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
     let selection = needed(session, true);

@@ -7,7 +7,7 @@ use super::install::{install_assets, missing, offer_assets};
 use super::serve::ToolFlags;
 use super::session::{CommandResult, Exit, Session, StopSignal};
 use crate::mcp::serve_stdio;
-use gate::tools::{Caller, Surface, Toolbox};
+use gate::tools::{Caller, Surface};
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult
     app.start_background();
     let caller = Caller { project: args.project, ..session.caller(Surface::Stdio)? };
     let serving = async {
-        let serving = serve_stdio(Arc::clone(app), Toolbox::standard(), caller);
+        let serving = serve_stdio(Arc::clone(app), app.modules.tools(), caller);
         tokio::pin!(serving);
         let ended = tokio::select! {
             ended = &mut serving => ended,

@@ -14,8 +14,11 @@ use super::start_command::{StartCommand, start_command};
 
 use contract::config::{Server, default_home, environment_variables, path_variable};
 use contract::{ErrorCode, Fault, ProjectId};
+use gate::module::Modules;
 use gate::tools::{EVERY_TOOLSET, ToolVisibility};
 
+/// The name of the command.
+pub(super) const NAME: &str = "mcp-config";
 /// The argument that prints the agent instructions instead of a client's block.
 const AGENTS_ARGUMENT: &str = "agents";
 /// The note for every server that a client starts itself.
@@ -40,11 +43,20 @@ pub(super) struct McpConfigArgs {
     #[arg(long, value_name = "ID", value_parser = parse_project)]
     project: Option<String>,
     /// Offer only these toolsets, separated by commas, or `all` [default: search,index]
-    #[arg(long, value_name = "LIST", value_parser = parse_toolsets)]
+    // The grammar adds the parser: it needs the modules.
+    #[arg(long, value_name = "LIST")]
     toolsets: Option<String>,
     /// Offer only tools that do not write
     #[arg(long)]
     read_only: bool,
+}
+
+/// Adds the parser of `--toolsets` to the grammar of the command.
+pub(super) fn with_toolsets(command: clap::Command, modules: &'static Modules) -> clap::Command {
+    command.mut_args(|argument| match argument.get_id().as_str() {
+        "toolsets" => argument.value_parser(move |text: &str| parse_toolsets(modules, text)),
+        _ => argument,
+    })
 }
 
 /// The result that `--json` prints.
@@ -250,11 +262,11 @@ fn parse_project(text: &str) -> Result<String, String> {
 }
 
 /// Checks a list of toolsets and removes its spaces, because some clients split arguments at spaces.
-fn parse_toolsets(text: &str) -> Result<String, String> {
+fn parse_toolsets(modules: &Modules, text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("name at least one".to_owned());
     }
-    ToolVisibility::parse(text, false)
+    ToolVisibility::parse(modules, text, false)
         .map(|_| text.replace(' ', ""))
         .map_err(|fault| [fault.message, fault.hint.unwrap_or_default()].join(" "))
 }
@@ -262,6 +274,7 @@ fn parse_toolsets(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
     use contract::config::{Overrides, load};
 
     #[test]
@@ -308,6 +321,7 @@ mod tests {
 
     #[test]
     fn lists_and_ids_are_checked_before_they_are_written_down() {
+        let parse_toolsets = |text: &str| super::parse_toolsets(TEST_MODULES.gate(), text);
         assert!(
             parse_toolsets(DEFAULT_TOOLSETS).is_ok()
                 && parse_toolsets(EVERY_TOOLSET).is_ok()

@@ -10,6 +10,7 @@ mod session;
 mod start_command;
 
 pub mod clients;
+pub mod shell;
 
 mod answer_style;
 mod background_run;
@@ -29,8 +30,6 @@ mod terminal;
 
 mod agents;
 mod artifact;
-#[cfg(feature = "bench")]
-mod bench;
 mod bootstrap;
 mod call;
 mod completions;
@@ -42,7 +41,7 @@ mod hook;
 mod index;
 mod instructions;
 mod keys;
-mod launch;
+pub(crate) mod launch;
 mod mcp;
 mod mcp_config;
 mod models;
@@ -56,7 +55,7 @@ mod search;
 mod serve;
 mod sources;
 mod tools;
-mod triage;
+pub(crate) mod triage;
 mod trust;
 mod watch;
 
@@ -64,9 +63,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
-
-use arguments::{Cli, Command};
+use crate::module::Modules;
+use arguments::{Cli, Command, grammar};
 use contract::{ErrorCode, Fault};
 use output::Output;
 use platform::telemetry;
@@ -77,11 +75,11 @@ const THREAD_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 /// The time that the process waits at exit for a model that is loading or embedding: exiting during either would crash.
 const MODEL_SHUTDOWN_MAX: Duration = Duration::from_secs(20);
 
-/// Runs the command line `arguments` (without the program's name).
+/// Runs the command line `arguments` (without the program's name), with the commands of these modules too.
 #[must_use]
-pub fn run(arguments: Vec<OsString>) -> ExitCode {
+pub fn run(arguments: Vec<OsString>, modules: &'static Modules) -> ExitCode {
     let wants_json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::parse(modules, arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // clap reports help and version as errors too, but prints them on stdout.
@@ -93,11 +91,11 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         }
     };
     if let Command::Completions(args) = &cli.command {
-        return completions::print_completions(args, Cli::command()).into();
+        return completions::print_completions(args, grammar(modules)).into();
     }
     terminal::choose_colours(cli.global.color);
     let output = Output::new(&cli.global);
-    let session = match Session::open(&cli.global, &cli.overrides(), cli.serves()) {
+    let session = match Session::open(&cli.global, &cli.overrides(), cli.serves(), modules) {
         Ok(session) => session,
         Err(fault) => return output.fault(&fault, Exit::NotRun).into(),
     };
@@ -151,18 +149,15 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Call(args) => call::call_tool(&session, &args).await,
         Command::Tools(_) => tools::list_tools(&session),
         Command::Scip(args) => scip::run_scip(&session, args).await,
-        Command::Triage(args) => triage::run_triage(&session, &args).await,
         Command::Instructions(args) => instructions::run_instructions(&session, args).await,
-        Command::Launch(args) => launch::run_launch(&session, args).await,
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,
         Command::Projects(args) => projects::manage_projects(&session, args).await,
         Command::Sources(args) => sources::manage_sources(&session, args).await,
         Command::Models(args) => models::manage_models(&session, args).await,
-        #[cfg(feature = "bench")]
-        Command::Bench(args) => bench::run_bench(&session, args).await,
         Command::Doctor(args) => doctor::run_doctor(&session, &args).await,
-        Command::Completions(args) => Ok(completions::print_completions(&args, Cli::command())),
+        Command::Completions(args) => Ok(completions::print_completions(&args, grammar(session.modules))),
+        Command::Module(call) => (call.command.run)(&session, &call.arguments).await,
     };
     session.app.write_pending_uses().await;
     result.unwrap_or_else(|error| session.output.fault(&error.fault, error.exit))

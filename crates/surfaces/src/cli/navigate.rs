@@ -78,7 +78,6 @@ pub(super) async fn run_navigate(
 #[cfg(test)]
 mod tests {
     use crate::cli::arguments::{Cli, Command};
-    use clap::Parser;
     use serde_json::json;
 
     #[test]

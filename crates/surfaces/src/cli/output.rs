@@ -14,32 +14,33 @@ use contract::{Envelope, Fault, Meta};
 use contract::{escaped, escaped_line};
 
 /// Style of headings and names.
-pub(super) const BOLD: Style = Style::new().bold();
+pub const BOLD: Style = Style::new().bold();
 /// Style of secondary text.
-pub(super) const DIM: Style = Style::new().dimmed();
+pub const DIM: Style = Style::new().dimmed();
 /// Style of paths.
-pub(super) const PATH: Style = AnsiColor::Cyan.on_default();
+pub const PATH: Style = AnsiColor::Cyan.on_default();
 /// Style of success marks.
-pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub const GOOD: Style = AnsiColor::Green.on_default();
 /// Style of error marks.
-pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Style of query words in results, coloured as in grep.
 pub(super) const MARK: Style = BAD;
 /// Style of warnings and hints.
-pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
+pub const NOTE: Style = AnsiColor::Yellow.on_default();
 
 /// Wraps `text` in a style; anstream strips the codes if the stream is not a terminal.
-pub(super) fn styled(style: Style, text: &str) -> String {
+#[must_use]
+pub fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// The output format that the global flags select.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Output {
+pub struct Output {
     /// Print JSON envelopes instead of text.
-    pub(super) json: bool,
+    pub json: bool,
     /// Suppress progress and notes.
-    pub(super) quiet: bool,
+    pub quiet: bool,
 }
 
 impl Output {
@@ -49,7 +50,7 @@ impl Output {
     }
 
     /// Prints a tool's answer: the envelope with `--json`, else the result as `render` formats it, or the failure.
-    pub(super) fn answer(self, answer: &ToolAnswer, render: impl FnOnce(&Value) -> String) -> Exit {
+    pub fn answer(self, answer: &ToolAnswer, render: impl FnOnce(&Value) -> String) -> Exit {
         self.answer_through(answer, render, |text| self.print_text(text))
     }
 
@@ -78,7 +79,7 @@ impl Output {
     }
 
     /// Prints a fault that did not come from a tool call.
-    pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
+    pub fn fault(self, fault: &Fault, exit: Exit) -> Exit {
         let mut envelope = Envelope::failure(fault, Meta::new(iso_millis(SystemClock.now())));
         // The output is read on this machine, so the hint may contain its paths.
         if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
@@ -93,7 +94,7 @@ impl Output {
     }
 
     /// Prints a failed envelope as text on stderr.
-    pub(super) fn failure(self, envelope: &Envelope) {
+    pub fn failure(self, envelope: &Envelope) {
         let Some(error) = &envelope.error else { return };
         let mut shown = format!(
             "{} {} {}\n",
@@ -108,12 +109,12 @@ impl Output {
     }
 
     /// Prints text on stdout.
-    pub(super) fn print_text(self, text: &str) {
+    pub fn print_text(self, text: &str) {
         write_all(&mut anstream::stdout().lock(), text);
     }
 
     /// Prints one line on stdout, which with `--json` is JSON.
-    pub(super) fn print_line(self, line: &str) {
+    pub fn print_line(self, line: &str) {
         if self.json {
             self.print_text(&format!("{}\n", json_with_escaped_controls(line)));
         } else {
@@ -122,7 +123,7 @@ impl Output {
     }
 
     /// Prints one line on stderr, unless `--quiet` is set.
-    pub(super) fn print_note(self, line: &str) {
+    pub fn print_note(self, line: &str) {
         if !self.quiet {
             write_all(&mut anstream::stderr().lock(), &format!("{line}\n"));
         }

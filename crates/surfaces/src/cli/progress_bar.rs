@@ -17,7 +17,7 @@ use gate::tools::{Progress, ProgressUpdate};
 
 /// The progress display of one call; clones share it.
 #[derive(Clone)]
-pub(super) struct CallProgressBar {
+pub struct CallProgressBar {
     bar: ProgressBar,
     state: Arc<Mutex<BarState>>,
     output: Output,
@@ -56,7 +56,8 @@ const LINE_INTERVAL: [Duration; 2] = [Duration::from_secs(3), Duration::from_sec
 
 impl CallProgressBar {
     /// Creates an empty bar; with `--quiet` it never prints.
-    pub(super) fn new(output: Output) -> Self {
+    #[must_use]
+    pub fn new(output: Output) -> Self {
         // The bar moves the cursor, which a dumb terminal does not support.
         let terminal = std::io::stderr().is_terminal() && !config::is_dumb_terminal() && !output.quiet;
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
@@ -72,13 +73,14 @@ impl CallProgressBar {
     }
 
     /// Returns the progress receiver to pass to the call.
-    pub(super) fn progress(&self) -> Progress {
+    #[must_use]
+    pub fn progress(&self) -> Progress {
         let bar = self.clone();
         Progress::to(move |update| bar.update(&update))
     }
 
     /// Begins a named step of unknown length.
-    pub(super) fn step(&self, name: &str) {
+    pub fn step(&self, name: &str) {
         self.show(name, &Measure { unit: "", done: 0, total: None }, false, |_| name.to_owned());
         self.bar.set_message(name.to_owned());
     }
@@ -96,13 +98,13 @@ impl CallProgressBar {
     }
 
     /// Removes the bar and stops the progress lines.
-    pub(super) fn finish(&self) {
+    pub fn finish(&self) {
         self.line_printer.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.bar.finish_and_clear();
     }
 
     /// Prints a permanent line above the bar.
-    pub(super) fn line(&self, line: &str) {
+    pub fn line(&self, line: &str) {
         if self.terminal {
             self.bar.suspend(|| self.output.print_note(line));
         } else {

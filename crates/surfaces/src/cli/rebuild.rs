@@ -83,7 +83,7 @@ pub(super) async fn rebuild_index(
         }
     }
     // The index also holds the texts of records, such as findings, which no repository contains.
-    for source in app.record_sources() {
+    for source in app.modules.record_sources() {
         if (source.has_any)(store, &project).await? {
             let (bar, cancel) = (CallProgressBar::new(session.output), CancellationToken::new());
             let requester = RequestingCall::without_slot(app, &cancel);

@@ -186,7 +186,6 @@ fn joined_words<S: serde::Serializer>(query: &[String], serializer: S) -> Result
 #[cfg(test)]
 mod tests {
     use crate::cli::arguments::{Cli, Command};
-    use clap::Parser;
     use serde_json::json;
 
     fn arguments(line: &[&str]) -> serde_json::Value {

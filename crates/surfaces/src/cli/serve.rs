@@ -121,7 +121,8 @@ pub(super) async fn serve_until_signal(
     app.start_background();
     app.start_refreshes();
     session.print_result(&reachable, &greeting(&reachable));
-    let serving = async { tokio::join!(listening.serve(app), serve_dashboard(session, dashboard)) };
+    let serving =
+        async { tokio::join!(listening.serve(app, session.modules), serve_dashboard(session, dashboard)) };
     tokio::pin!(serving);
     tokio::select! {
         _ = &mut serving => {}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::{ArgMatches, Args, FromArgMatches};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,6 +13,7 @@ use super::flags::{GlobalFlags, Setting};
 use super::output::Output;
 use super::terminal::Terminal;
 use crate::answer;
+use crate::module::Modules;
 use contract::clock::SystemClock;
 use contract::config::{self, Log, Overrides};
 use contract::{Envelope, ErrorCode, Fault, Refusal};
@@ -24,20 +26,29 @@ use platform::telemetry;
 pub(super) use super::command_result::{CommandError, CommandResult, Exit, ToolAnswer};
 
 /// The context of every command.
-pub(super) struct Session {
-    pub(super) app: Arc<App>,
-    pub(super) output: Output,
+pub struct Session {
+    /// The application.
+    pub app: Arc<App>,
+    /// The modules of the program.
+    pub modules: &'static Modules,
+    /// The output format.
+    pub output: Output,
     /// The capabilities of stdout.
-    pub(super) terminal: Terminal,
+    pub terminal: Terminal,
     /// The absolute path given by `--config`.
-    pub(super) config_file: Option<PathBuf>,
-    /// The settings given by `--set`.
-    pub(super) settings: Vec<Setting>,
+    pub config_file: Option<PathBuf>,
+    /// The settings given by `--set`: their names and their values.
+    pub settings: Vec<Setting>,
 }
 
 impl Session {
     /// Reads the configuration and starts logging, as a server if `serves`. Touches neither the database nor the network.
-    pub(super) fn open(flags: &GlobalFlags, overrides: &Overrides, serves: bool) -> Result<Self, Fault> {
+    pub(super) fn open(
+        flags: &GlobalFlags,
+        overrides: &Overrides,
+        serves: bool,
+        modules: &'static Modules,
+    ) -> Result<Self, Fault> {
         let (config, layout) = config::load(overrides).map_err(|error| {
             Fault::new(ErrorCode::InvalidInput, error.to_string())
                 .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
@@ -46,18 +57,16 @@ impl Session {
         tenancy::check_watch_settings(&config.freshness)?;
         mirrors::check_git_settings(&config.git)?;
         code_hosts::check_sources(&config.sources)?;
-        launch::site_profiles::check_sites(&config.launch.sites)?;
-        launch::addresses::product_hosts(&config.launch.product_hosts)?;
-        code_hosts::forge::check_forges(&config.launch.forges, &config.launch.sites)?;
+        modules.gate().check_settings(&config)?;
         check_revisions(&config.sources)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The path of the running program is unknown.", error))?;
-        let app = App::new(config, layout, Arc::new(SystemClock), program);
+        let app = App::new(config, layout, Arc::new(SystemClock), program, modules.gate());
         let config_file = flags.config.as_deref().and_then(|file| std::path::absolute(file).ok());
         let settings = flags.set.clone();
-        Ok(Self { app: Arc::new(app), output: Output::new(flags), terminal, config_file, settings })
+        Ok(Self { app: Arc::new(app), modules, output: Output::new(flags), terminal, config_file, settings })
     }
 
     /// Returns the operator in the current directory, limited to the tools that the configuration enables.
@@ -66,17 +75,12 @@ impl Session {
     /// `INVALID_REQUEST` if the configuration names an unknown toolset.
     pub(super) fn caller(&self, surface: Surface) -> Result<Caller, Fault> {
         let tools = &self.app.config.tools;
-        let visibility = ToolVisibility::parse(&tools.toolsets.join(","), tools.read_only)?;
+        let visibility = ToolVisibility::parse(self.app.modules, &tools.toolsets.join(","), tools.read_only)?;
         Ok(Caller { directory: std::env::current_dir().ok(), visibility, ..Caller::local(surface) })
     }
 
     /// Calls a tool as the operator in the current directory, with every tool visible. Ctrl-C cancels the call.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: &impl Serialize,
-        progress: Progress,
-    ) -> ToolAnswer {
+    pub async fn call(&self, tool: &str, arguments: &impl Serialize, progress: Progress) -> ToolAnswer {
         let directory = std::env::current_dir().ok();
         let caller = Caller { directory, ..Caller::local(Surface::Cli) };
         self.call_as(caller, tool, arguments, progress).await
@@ -98,7 +102,7 @@ impl Session {
     }
 
     /// Like [`Session::call`], for an operation that is not a tool.
-    pub(super) async fn browse(&self, operation: &ToolSpec, arguments: &impl Serialize) -> ToolAnswer {
+    pub async fn browse(&self, operation: &ToolSpec, arguments: &impl Serialize) -> ToolAnswer {
         let caller = Caller { directory: std::env::current_dir().ok(), ..Caller::local(Surface::Cli) };
         let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
         let request = Request::new(operation.name, arguments, caller);
@@ -107,7 +111,7 @@ impl Session {
     }
 
     /// Prints the result of a command that is not a tool call: its envelope with `--json`, else `text`.
-    pub(super) fn print_result(&self, result: &impl Serialize, text: &str) -> Exit {
+    pub fn print_result(&self, result: &impl Serialize, text: &str) -> Exit {
         if self.output.json {
             let result = serde_json::to_value(result).unwrap_or_default();
             self.output.print_line(&answer::json(&answer::succeeded(&self.app, result, None)).to_string());
@@ -144,22 +148,38 @@ impl Session {
     }
 }
 
+/// Returns the grammar of a module's command, with its line in `--help`.
+#[must_use]
+pub fn command<A: Args>(name: &'static str, about: &'static str) -> clap::Command {
+    A::augment_args(clap::Command::default().name(name)).about(about)
+}
+
+/// Reads the arguments of a module's command from what its grammar accepted.
+///
+/// # Errors
+/// `INTERNAL` if the grammar is that of other arguments.
+pub fn parsed<A: FromArgMatches>(matches: &ArgMatches) -> Result<A, CommandError> {
+    A::from_arg_matches(matches)
+        .map_err(|error| CommandError::not_run(Fault::internal("The arguments could not be read.", error)))
+}
+
 /// Receives SIGINT (Ctrl-C) and SIGTERM.
-pub(super) struct StopSignal {
+pub struct StopSignal {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
 }
 
 impl StopSignal {
     /// Replaces the default action of both signals, which would end the process at once.
-    pub(super) fn install() -> Self {
+    #[must_use]
+    pub fn install() -> Self {
         let listen =
             |kind| signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal cannot be caught")).ok();
         Self { interrupt: listen(SignalKind::interrupt()), terminate: listen(SignalKind::terminate()) }
     }
 
     /// Waits for the next signal.
-    pub(super) async fn received(&mut self) {
+    pub async fn received(&mut self) {
         async fn next(signal: &mut Option<Signal>) {
             let caught = match signal {
                 Some(signal) => signal.recv().await,
@@ -193,7 +213,6 @@ fn log_settings(flags: &GlobalFlags, serves: bool, configured: &Log) -> Log {
 mod tests {
     use super::*;
     use crate::cli::arguments::Cli;
-    use clap::Parser;
 
     #[test]
     fn without_flags_only_servers_log_more_than_errors() {

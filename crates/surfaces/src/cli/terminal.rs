@@ -13,7 +13,7 @@ use contract::config;
 
 /// The features that stdout supports and the user wants.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub struct Terminal {
     /// `true` if text has colours.
     pub(super) has_colours: bool,
     /// The target of a click on a path; `None` if paths are not links.
@@ -58,7 +58,7 @@ impl Terminal {
     }
 
     /// Prints text on stdout: through the pager if there is one and the text does not fit the screen.
-    pub(super) fn print(&self, output: Output, text: &str) {
+    pub fn print(&self, output: Output, text: &str) {
         let pager = self.pager.as_ref().filter(|_| !fits_screen(text));
         let is_shown = pager.is_some_and(|pager| pager.show(text, self.has_colours));
         if !is_shown {

@@ -5,15 +5,25 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::flags::absolute;
-use super::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
-use super::progress_bar::CallProgressBar;
-use super::session::{CommandResult, Exit, Session, ToolAnswer};
+use crate::cli::shell::{
+    BAD, BOLD, CallProgressBar, CommandResult, DIM, Exit, GOOD, NOTE, Session, ToolAnswer, absolute, command,
+    parsed, styled,
+};
+use crate::module::ModuleCommand;
 use contract::escaped_line;
+
+/// The command.
+pub(crate) const COMMAND: ModuleCommand = ModuleCommand {
+    command: || {
+        command::<TriageArgs>("triage", "Security findings: ingest reports, record decisions, gather context")
+    },
+    run: |session, matches| Box::pin(async move { run_triage(session, &parsed(matches)?).await }),
+    after: "scip",
+};
 
 /// Arguments of `triage`.
 #[derive(Debug, clap::Args)]
-pub(super) struct TriageArgs {
+struct TriageArgs {
     #[command(subcommand)]
     step: Step,
 }
@@ -139,7 +149,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// Entry point of `triage`.
-pub(super) async fn run_triage(session: &Session, args: &TriageArgs) -> CommandResult {
+async fn run_triage(session: &Session, args: &TriageArgs) -> CommandResult {
     let bar = CallProgressBar::new(session.output);
     let called = match &args.step {
         Step::Ingest(args) => session.call("triage_ingest", args, bar.progress()).await,

@@ -14,6 +14,7 @@ mod short;
 
 use crate::http::fuzzing as http;
 use crate::mcp::fuzzing as mcp;
+use crate::modules::TEST_MODULES;
 use contract::config::fuzzing as config;
 use engine::indexing::fuzzing as indexing;
 use engine::search::fuzzing as search;
@@ -47,7 +48,13 @@ const fn target(name: &'static str, seeds: fn() -> Vec<Vec<u8>>, run: fn(&[u8]))
 pub const TARGETS: &[Target] = &[
     target("question", search::query_seeds, search::query),
     target("filters", search::filter_seeds, search::filter),
-    target("arguments", tools::call_seeds, tools::fuzz_arguments),
+    target(
+        "arguments",
+        || tools::call_seeds(TEST_MODULES.gate()),
+        |data| {
+            tools::fuzz_arguments(TEST_MODULES.gate(), data);
+        },
+    ),
     target("frames", mcp::streams, mcp::frames),
     target("uri", mcp::uris, mcp::uri),
     target("request", http::seed_requests, http::fuzz_request),

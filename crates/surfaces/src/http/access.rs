@@ -21,7 +21,9 @@ use super::pages::{self, Sessions};
 use super::request_parts::{
     API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
 };
+use super::route::RouteTable;
 use super::standing::Standing;
+use crate::module::Modules;
 use contract::config::{Config, Required, Server};
 use contract::{ErrorCode, Fault};
 use gate::app::App;
@@ -36,8 +38,10 @@ const PROXY_HEADERS: [HeaderName; 3] =
 #[derive(Clone)]
 pub(super) struct Access {
     pub(super) app: Arc<App>,
-    /// Returns `true` if a route, or a path without a route, needs no key.
-    pub(super) is_public: fn(&str) -> bool,
+    /// The modules of the server.
+    pub(super) modules: &'static Modules,
+    /// Its routes and pages.
+    pub(super) routes: Arc<RouteTable>,
     pub(super) keys: Arc<Keyring>,
     pub(super) tokens: Option<Arc<TokenVerifier>>,
     /// The client with which browser users sign in without a key; `None` if no issuer is configured.
@@ -65,10 +69,12 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     // A probe must not wait for the database that holds the keys.
-    let is_public = (access.is_public)(route.unwrap_or_else(|| request.uri().path()));
-    let (is_page, is_mcp) = (route.is_some_and(pages::is_page), route.is_some_and(mcp_routes::is_mcp));
+    let is_public = access.routes.is_public(route.unwrap_or_else(|| request.uri().path()));
+    let is_page = route.is_some_and(|route| access.routes.is_page(route));
+    let is_mcp = route.is_some_and(mcp_routes::is_mcp);
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    if changes && route.is_some_and(pages::has_forms) && !is_own_form(request.headers()) {
+    if changes && route.is_some_and(|route| access.routes.has_forms(route)) && !is_own_form(request.headers())
+    {
         let fault = Fault::new(ErrorCode::Forbidden, "The form is not from a page of this server.")
             .with_hint("Open the page at the address of this server and send the form there.");
         return answer::refused(&access.app, StatusCode::FORBIDDEN, &fault, &id.0);
@@ -104,7 +110,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
             Ok(principal) => principal,
         },
     };
-    let caller = match caller_from_headers(&access.app.config, request.headers(), principal, id.0.clone()) {
+    let caller = match caller_from_headers(&access.app, request.headers(), principal, id.0.clone()) {
         Ok(caller) => caller,
         Err(fault) => return answer::refused(&access.app, StatusCode::BAD_REQUEST, &fault, &id.0),
     };
@@ -133,14 +139,15 @@ fn is_local(request: &Request) -> bool {
 
 /// Builds the caller from the request's headers.
 fn caller_from_headers(
-    config: &Config,
+    app: &App,
     headers: &HeaderMap,
     principal: Arc<Principal>,
     request_id: String,
 ) -> Result<Caller, Fault> {
-    let operator = ToolVisibility::parse(&config.tools.toolsets.join(","), config.tools.read_only)?;
+    let (modules, settings) = (app.modules, &app.config.tools);
+    let operator = ToolVisibility::parse(modules, &settings.toolsets.join(","), settings.read_only)?;
     let read_only = header_text(headers, &READ_ONLY)?.map(read_only_value).transpose()?.unwrap_or(false);
-    let requested = requested_tools(header_text(headers, &TOOLSETS)?, read_only)?;
+    let requested = requested_tools(modules, header_text(headers, &TOOLSETS)?, read_only)?;
     let project = header_text(headers, &PROJECT)?.map(project_value).transpose()?;
     Ok(Caller {
         principal,
@@ -155,12 +162,16 @@ fn caller_from_headers(
 
 /// Returns the tools that a request selects; all of them if it sends no list. A list that is empty is refused, because its sender
 /// does not want all tools.
-pub(super) fn requested_tools(toolsets: Option<&str>, read_only: bool) -> Result<ToolVisibility, Fault> {
+pub(super) fn requested_tools(
+    modules: &gate::module::Modules,
+    toolsets: Option<&str>,
+    read_only: bool,
+) -> Result<ToolVisibility, Fault> {
     if toolsets.is_some_and(|list| list.split(',').all(|name| name.trim().is_empty())) {
         return Err(Fault::new(ErrorCode::InvalidRequest, "The list of toolsets names none.")
             .with_hint("Name at least one toolset, or omit the list; `all` means every toolset."));
     }
-    ToolVisibility::parse(toolsets.unwrap_or_default(), read_only)
+    ToolVisibility::parse(modules, toolsets.unwrap_or_default(), read_only)
 }
 
 /// Parses the value of `X-PairOfCleats-Project`. An empty one is refused: it would select the default workspace.
@@ -332,6 +343,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<String>, AccessDenied> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
 
     fn sent(headers: &[(HeaderName, &str)]) -> Result<Option<String>, StatusCode> {
         let headers: HeaderMap = headers
@@ -360,11 +372,12 @@ mod tests {
 
     #[test]
     fn an_empty_limit_is_refused() {
-        assert_eq!(requested_tools(None, false).unwrap(), ToolVisibility::default());
-        let search = ToolVisibility::parse("search", false).unwrap();
-        assert_eq!(requested_tools(Some(" search,"), false).unwrap(), search);
+        let modules = TEST_MODULES.gate();
+        assert_eq!(requested_tools(modules, None, false).unwrap(), ToolVisibility::default());
+        let search = ToolVisibility::parse(modules, "search", false).unwrap();
+        assert_eq!(requested_tools(modules, Some(" search,"), false).unwrap(), search);
         for nothing in ["", " ", ",", " , ,", "\u{a0}"] {
-            assert!(requested_tools(Some(nothing), false).is_err(), "{nothing:?}");
+            assert!(requested_tools(modules, Some(nothing), false).is_err(), "{nothing:?}");
         }
         assert!(project_value("").is_err() && project_value("p").is_ok());
         assert!(read_only_value("").is_err() && read_only_value("tru").is_err());

@@ -12,7 +12,7 @@ use contract::{Envelope, ErrorBody, ErrorCode, Fault};
 use gate::app::App;
 
 /// Sends the envelope with the status of its error code, or with 200 on success.
-pub(super) fn envelope(envelope: &Envelope) -> Response {
+pub fn envelope(envelope: &Envelope) -> Response {
     let status = match &envelope.error {
         None => StatusCode::OK,
         Some(error) => {
@@ -23,7 +23,7 @@ pub(super) fn envelope(envelope: &Envelope) -> Response {
 }
 
 /// Responds to a request that failed without a tool call. The caller chooses the status; that of the error code is ignored.
-pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
+pub fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
     with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
 }
 

@@ -17,11 +17,7 @@ pub(super) fn hash(content: &[u8]) -> String {
 
 /// Adds a weak tag with this version to the response, or responds with 304 if the client has that version. A version consists of
 /// hexadecimal digits and punctuation without quotes.
-pub(super) fn with_version(
-    headers: &HeaderMap,
-    version: &str,
-    respond: impl FnOnce() -> Response,
-) -> Response {
+pub fn with_version(headers: &HeaderMap, version: &str, respond: impl FnOnce() -> Response) -> Response {
     let tag = format!("W/\"{version}\"");
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bare = tag.trim_start_matches("W/");

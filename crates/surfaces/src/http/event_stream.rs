@@ -65,7 +65,7 @@ pub(super) fn event_stream(
 
 /// Starts an operation that sends its own events, and returns these events followed by its end: `done` with its result, or
 /// `error` and `done`.
-pub(super) fn operation_events(
+pub fn operation_events(
     app: Arc<App>,
     caller: Caller,
     operation: &'static ToolSpec,
@@ -87,11 +87,11 @@ fn server_sent_event(name: &'static str, envelope: &Envelope) -> Option<Event> {
 }
 
 /// The media type of [`operation_lines`].
-pub(super) const LINES: &str = "application/x-ndjson";
+pub const LINES: &str = "application/x-ndjson";
 
 /// Like [`operation_events`], but one JSON document per line: the content of each event, and the envelope of a failure. While
 /// nothing happens, an empty line is sent from time to time, so that both sides notice when the other is gone.
-pub(super) fn operation_lines(
+pub fn operation_lines(
     app: Arc<App>,
     caller: Caller,
     operation: &'static ToolSpec,

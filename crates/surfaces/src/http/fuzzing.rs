@@ -17,6 +17,7 @@ use super::body_framing::BodyFraming;
 use super::head::HeadFraming;
 use super::request_scanner::RequestScanner;
 use super::{body, guard};
+use crate::modules::TEST_MODULES;
 use contract::config::fuzzing::defaults;
 use gate::tools::fuzzing::argument_errors;
 
@@ -107,7 +108,7 @@ async fn answer(request: Request<Incoming>, heads: &ScannedHeads) -> Result<Resp
             Err((status, fault)) => (status, fault.message),
             Ok(arguments) => {
                 let tool = uri.path().strip_prefix("/tools/").unwrap_or_default();
-                (StatusCode::OK, argument_errors(tool, arguments).unwrap_or_default())
+                (StatusCode::OK, argument_errors(TEST_MODULES.gate(), tool, arguments).unwrap_or_default())
             }
         },
     };

@@ -7,11 +7,13 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
 use serde_json::{Value, json};
 
 use super::event_stream::operation_events;
 use super::query::SentQuery;
 use super::request_parts::RequestId;
+use super::route::{Operation, Route};
 use super::tool_routes::{call_tool, query_arguments, read_arguments};
 use super::{answer, etag};
 use contract::{Envelope, ErrorCode, Fault, echo};
@@ -19,13 +21,60 @@ use gate::app::App;
 use gate::tools::Caller;
 use gate::tools::browse::STREAM_DIFFERENCE;
 
+/// The routes.
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        path: "/instructions",
+        method: MethodFilter::GET,
+        handler: |method| on(method, list),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructions",
+            summary: "The team's instructions, with an ETag",
+            tag: "instructions",
+            tool: LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/{id}",
+        method: MethodFilter::GET,
+        handler: |method| on(method, get),
+        public: false,
+        operation: Operation::Tool {
+            id: "instruction",
+            summary: "One instruction, with an ETag; 404 if there is none with this id",
+            tag: "instructions",
+            tool: GET,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/diff/stream",
+        method: MethodFilter::POST,
+        handler: |method| on(method, diff_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructionsDiffStream",
+            summary: "What changed in the instructions, as server-sent events: start, then added, updated and removed, or changed, \
+                with one entry each; error; done",
+            tag: "instructions",
+            tool: "instructions_diff",
+            result: None,
+            events: true,
+        },
+    },
+];
+
 /// The tool of `GET /instructions`.
-pub(super) const LIST: &str = "instructions_list";
+const LIST: &str = "instructions_list";
 /// The tool of `GET /instructions/{id}`.
-pub(super) const GET: &str = "instructions_get";
+const GET: &str = "instructions_get";
 
 /// `GET /instructions`.
-pub(super) async fn list(
+async fn list(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
@@ -37,7 +86,7 @@ pub(super) async fn list(
 }
 
 /// `GET /instructions/{id}`.
-pub(super) async fn get(
+async fn get(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
@@ -64,7 +113,7 @@ pub(super) async fn get(
 }
 
 /// `POST /instructions/diff/stream`.
-pub(super) async fn diff_stream(
+async fn diff_stream(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,

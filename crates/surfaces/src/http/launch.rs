@@ -8,27 +8,82 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::event_stream::{LINES, operation_events, operation_lines};
-use super::query::{SentQuery, typed_arguments, unique_parameters};
-use super::request_parts::RequestId;
-use super::tool_routes::call_tool;
-use super::{answer, etag};
-use crate::answer as shared;
+use crate::http::routing::{
+    self, LINES, Operation, RequestId, Route, SentQuery, call_tool, operation_events, operation_lines,
+    refused_call, typed_arguments, unique_parameters,
+};
 use contract::{ErrorCode, Fault};
 use gate::app::App;
 use gate::tools::browse::{ArtifactBytes, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS, browse};
-use gate::tools::{Caller, Request, find_tool};
+use gate::tools::{Caller, Request};
+
+/// The routes.
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        path: "/launch/runs",
+        method: MethodFilter::GET,
+        handler: |method| on(method, list),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRuns",
+            summary: "The launch runs of a project",
+            tag: "launch",
+            tool: LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}",
+        method: MethodFilter::GET,
+        handler: |method| on(method, status),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRun",
+            summary: "A launch run as it is now",
+            tag: "launch",
+            tool: STATUS,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}/events",
+        method: MethodFilter::GET,
+        handler: |method| on(method, events),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRunEvents",
+            summary: "The log of a launch run after the event with the number `after` or in `Last-Event-ID`, as server-sent events: \
+                event, with one entry each; error; done. With `follow=true`, also what happens until the run ends. With `Accept: \
+                application/x-ndjson`, one entry a line",
+            tag: "launch",
+            tool: STATUS,
+            result: None,
+            events: true,
+        },
+    },
+    Route {
+        path: ARTIFACT_PATH,
+        method: MethodFilter::GET,
+        handler: |method| on(method, artifact),
+        public: false,
+        // Each artifact has its own media type.
+        operation: Operation::Undocumented,
+    },
+];
 
 /// The tool of `GET /launch/runs`.
-pub(super) const LIST: &str = "launch_list_runs";
+const LIST: &str = "launch_list_runs";
 /// The tool of `GET /launch/runs/{run_id}`.
-pub(super) const STATUS: &str = "launch_get_status";
+const STATUS: &str = "launch_get_status";
 /// The path of an artifact, whose name may have several parts.
-pub(super) const ARTIFACT_PATH: &str = "/launch/runs/{run_id}/artifacts/{*artifact_name}";
+const ARTIFACT_PATH: &str = "/launch/runs/{run_id}/artifacts/{*artifact_name}";
 
 /// The header in which a reconnecting client sends the id of the last event that it has received.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -37,7 +92,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const FILTER_FIELDS: [&str; 2] = ["product_slug", "state"];
 
 /// `GET /launch/runs`.
-pub(super) async fn list(
+async fn list(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
@@ -48,29 +103,29 @@ pub(super) async fn list(
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), parameters.remove(name)?.into())))
         .collect();
-    let mut arguments = typed(parameters, find_tool(LIST).map(|tool| tool.input));
+    let mut arguments = typed(parameters, app.modules.find_tool(LIST).map(|tool| tool.input));
     if !filter.is_empty() {
         arguments["filter"] = filter.into();
     }
-    Ok(answer::envelope(&call_tool(&app, LIST, arguments, caller).await))
+    Ok(routing::envelope(&call_tool(&app, LIST, arguments, caller).await))
 }
 
 /// `GET /launch/runs/{run_id}`.
-pub(super) async fn status(
+async fn status(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     run: Result<Path<String>, PathRejection>,
     query: SentQuery,
 ) -> Result<Response, Response> {
-    let input = find_tool(STATUS).map(|tool| tool.input);
+    let input = app.modules.find_tool(STATUS).map(|tool| tool.input);
     let arguments = run_arguments(&app, &id, query, input, &[("run_id", from_path(run))])?;
-    Ok(answer::envelope(&call_tool(&app, STATUS, arguments, caller).await))
+    Ok(routing::envelope(&call_tool(&app, STATUS, arguments, caller).await))
 }
 
 /// `GET /launch/runs/{run_id}/events`. A client that lost the connection sends the number of the last event that it has received
 /// in a header.
-pub(super) async fn events(
+async fn events(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
@@ -94,7 +149,7 @@ pub(super) async fn events(
 
 /// `GET /launch/runs/{run_id}/artifacts/{artifact_name}`. A browser saves it instead of showing it, because pages that a run
 /// wrote may contain what a repository wrote.
-pub(super) async fn artifact(
+async fn artifact(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
@@ -110,9 +165,9 @@ pub(super) async fn artifact(
     let request = Request::new(operation.name, arguments, caller);
     let envelope = match browse(&app, request).await {
         Ok(envelope) => envelope,
-        Err(refusal) => shared::refused(&app, &refusal, Some(id.0.clone())),
+        Err(refusal) => refused_call(&app, &refusal, Some(id.0.clone())),
     };
-    let Some(result) = &envelope.result else { return Ok(answer::envelope(&envelope)) };
+    let Some(result) = &envelope.result else { return Ok(routing::envelope(&envelope)) };
     let read = || {
         let artifact: ArtifactBytes = serde_json::from_value(result.clone()).ok()?;
         let bytes = STANDARD.decode(&artifact.content).ok()?;
@@ -120,9 +175,11 @@ pub(super) async fn artifact(
     };
     let Some((artifact, bytes)) = read() else {
         let fault = Fault::internal("The artifact could not be read.", "its answer is malformed");
-        return Err(answer::refused(&app, StatusCode::INTERNAL_SERVER_ERROR, &fault, &id.0));
+        return Err(routing::refused(&app, StatusCode::INTERNAL_SERVER_ERROR, &fault, &id.0));
     };
-    Ok(etag::with_version(&headers, &artifact.sha256, || file_response(&artifact.content_type, &file, bytes)))
+    Ok(routing::with_version(&headers, &artifact.sha256, || {
+        file_response(&artifact.content_type, &file, bytes)
+    }))
 }
 
 pub(super) fn file_response(content_type: &str, file: &str, bytes: Vec<u8>) -> Response {
@@ -157,7 +214,7 @@ fn from_path(part: Result<Path<String>, PathRejection>) -> String {
 }
 
 fn parameters(app: &App, id: &RequestId, query: SentQuery) -> Result<BTreeMap<String, String>, Response> {
-    unique_parameters(query).map_err(|fault| answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))
+    unique_parameters(query).map_err(|fault| routing::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))
 }
 
 fn typed(parameters: BTreeMap<String, String>, input: Option<fn() -> Map<String, Value>>) -> Value {
@@ -176,7 +233,7 @@ fn run_arguments(
     if let Some((name, _)) = named.iter().find(|(name, _)| parameters.contains_key(*name)) {
         let message = format!("The path and the query both name a `{name}`.");
         let fault = Fault::new(ErrorCode::InvalidRequest, message).with_hint("Send it in the path only.");
-        return Err(answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0));
+        return Err(routing::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0));
     }
     let mut arguments = typed(parameters, input);
     for (name, value) in named {

@@ -39,6 +39,7 @@ use super::routes::router;
 use super::tls::Tls;
 use super::unparsed::AnsweringStream;
 use crate::answer;
+use crate::module::Modules;
 use contract::{ErrorCode, Fault};
 use gate::app::App;
 use platform::telemetry::ConnectionEnd;
@@ -100,9 +101,9 @@ impl Listening {
         self.tls.is_some()
     }
 
-    /// Serves until `app.shutdown` fires, then waits up to `server.drain_ms` for running requests.
-    pub async fn serve(self, app: &Arc<App>) {
-        let router = router(app);
+    /// Serves the routes of these modules until `app.shutdown` fires, then waits up to `server.drain_ms` for running requests.
+    pub async fn serve(self, app: &Arc<App>, modules: &'static Modules) {
+        let router = router(app, modules);
         self.serve_router(app, router).await;
     }
 

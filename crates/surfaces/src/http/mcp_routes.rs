@@ -92,7 +92,7 @@ async fn narrowed(
     toolsets: Option<&str>,
     read_only: bool,
 ) -> Response {
-    match requested_tools(toolsets, read_only) {
+    match requested_tools(mcp.app.modules, toolsets, read_only) {
         Ok(requested) => {
             caller.visibility = caller.visibility.intersect(&requested);
             request.extensions_mut().insert(caller.clone());

@@ -1,11 +1,12 @@
-//! The OpenAPI 3.1 document, generated from the table of routes and the list of tools, and the page that shows it.
+//! The OpenAPI 3.1 document, generated from the tables of routes and of tools, and the page that shows it.
 
 use axum::routing::MethodFilter;
 use serde_json::{Map, Value, json};
 
 use super::route::{Operation, Route};
 use contract::{Envelope, SCHEMA_VERSION};
-use gate::tools::{LIST, ToolSpec, schema};
+use gate::module::Modules;
+use gate::tools::{ToolSpec, schema};
 
 /// The page that renders `/openapi.json` in a browser. It loads nothing from other hosts.
 pub(super) const PAGE: &str = include_str!("docs.html");
@@ -13,8 +14,35 @@ pub(super) const PAGE: &str = include_str!("docs.html");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// Generates the document of a route table.
-pub(super) fn document(routes: &[Route]) -> Value {
+/// Generates the document of these routes; the tools come last.
+pub(super) fn document(mut routes: Vec<&Route>, modules: &Modules) -> Value {
+    routes.sort_by_key(|route| matches!(route.operation, Operation::EachTool));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "PairOfCleats",
+            "version": SCHEMA_VERSION,
+            "description": "Semantic code search over indexed repositories. Every JSON answer is one envelope; `error.code` is one of contracts/errors.json. MCP is spoken at /mcp (Streamable HTTP) and at /sse with /messages (older clients)."
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }, { "apiKey": [] }, {}],
+        "paths": paths(&routes, modules),
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or an OAuth access token. Needed unless only this machine can reach the server." },
+                "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key" }
+            },
+            "schemas": { "Failure": failure_schema() },
+            "responses": { "Failure": {
+                "description": "The call failed or was not run; `error` says why and what to do",
+                "content": { (JSON): { "schema": { "$ref": "#/components/schemas/Failure" } } }
+            } }
+        }
+    })
+}
+
+/// Describes the operations of routes.
+fn paths(routes: &[&Route], modules: &Modules) -> Map<String, Value> {
     let mut paths = Map::new();
     for route in routes {
         let is_get = route.method == MethodFilter::GET;
@@ -30,7 +58,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
                 insert(route.path, server_operation(id, summary, answer()));
             }
             Operation::Tool { id, summary, tag, tool, result, events } => {
-                let Some(tool) = gate::tools::find_tool(tool) else { continue };
+                let Some(tool) = modules.find_tool(tool) else { continue };
                 let (kind, answer) = match (events, result) {
                     (true, _) => (EVENTS, json!({ "type": "string" })),
                     (false, Some(name)) => (JSON, enveloped(wrapped_result(name, tool))),
@@ -44,34 +72,13 @@ pub(super) fn document(routes: &[Route]) -> Value {
                 insert(route.path, operation);
             }
             Operation::EachTool => {
-                for tool in LIST {
+                for tool in modules.list_of_tools() {
                     insert(&route.path.replace("{name}", tool.name), tool_operation(tool));
                 }
             }
         }
     }
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "PairOfCleats",
-            "version": SCHEMA_VERSION,
-            "description": "Semantic code search over indexed repositories. Every JSON answer is one envelope; `error.code` is one of contracts/errors.json. MCP is spoken at /mcp (Streamable HTTP) and at /sse with /messages (older clients)."
-        },
-        "servers": [{ "url": "/" }],
-        "security": [{ "bearer": [] }, { "apiKey": [] }, {}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or an OAuth access token. Needed unless only this machine can reach the server." },
-                "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key" }
-            },
-            "schemas": { "Failure": failure_schema() },
-            "responses": { "Failure": {
-                "description": "The call failed or was not run; `error` says why and what to do",
-                "content": { (JSON): { "schema": { "$ref": "#/components/schemas/Failure" } } }
-            } }
-        }
-    })
+    paths
 }
 
 /// Describes the operation of a route without a tool.
@@ -100,7 +107,7 @@ fn operation(id: &str, summary: &str, tag: &str, kind: &str, schema: Value) -> V
 
 fn tool_operation(tool: &ToolSpec) -> Value {
     let answer = enveloped((tool.output)());
-    let mut operation = operation(tool.name, tool.title, tool.toolset.as_str(), JSON, answer);
+    let mut operation = operation(tool.name, tool.title, tool.toolset.name, JSON, answer);
     operation["description"] = tool.description.into();
     operation["requestBody"] = request_body(tool);
     operation
@@ -205,17 +212,24 @@ fn failure_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
 
     #[test]
     fn every_tool_is_a_path_and_every_operation_has_its_own_id() {
-        let document = super::super::openapi();
+        let document = super::super::openapi(&TEST_MODULES);
         let paths = document["paths"].as_object().unwrap();
         let operations: Vec<&Value> =
             paths.values().flat_map(|path| path.as_object().unwrap().values()).collect();
         let ids: std::collections::BTreeSet<&str> =
             operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
         assert_eq!(ids.len(), operations.len());
-        assert!(LIST.iter().all(|tool| paths.contains_key(&format!("/tools/{}", tool.name))));
+        assert!(
+            TEST_MODULES
+                .gate()
+                .list_of_tools()
+                .iter()
+                .all(|tool| paths.contains_key(&format!("/tools/{}", tool.name)))
+        );
     }
 
     #[test]

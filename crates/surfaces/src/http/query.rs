@@ -9,10 +9,13 @@ use serde_json::{Map, Value};
 use contract::{ErrorCode, Fault, echo};
 
 /// A query string as axum extracts it, with all its parameters.
-pub(super) type SentQuery = Result<Query<Vec<(String, String)>>, QueryRejection>;
+pub type SentQuery = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
 /// Returns the parameters by name. A repeated name is refused, even with an equal value.
-pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, String>, Fault> {
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, String>, Fault> {
     let Query(sent) =
         sent.map_err(|rejection| Fault::new(ErrorCode::InvalidRequest, rejection.body_text()))?;
     let mut parameters = BTreeMap::new();
@@ -28,7 +31,8 @@ pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, Stri
 
 /// Converts the parameters to arguments of a tool. Where its input schema requires a number or a boolean, a text that represents
 /// one is converted; any other text is kept, and the gate reports the error.
-pub(super) fn typed_arguments(parameters: BTreeMap<String, String>, input: &Map<String, Value>) -> Value {
+#[must_use]
+pub fn typed_arguments(parameters: BTreeMap<String, String>, input: &Map<String, Value>) -> Value {
     let typed = |(name, text): (String, String)| {
         let kind = input.get("properties").and_then(|fields| fields[&name]["type"].as_str());
         let value = match kind {

@@ -30,7 +30,10 @@ pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Resu
 
 /// The request's correlation id, stored in the request's extensions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RequestId(pub(super) String);
+pub struct RequestId(
+    /// The id.
+    pub String,
+);
 
 /// The addresses of the connection that a request came over.
 #[derive(Debug, Clone, Copy)]

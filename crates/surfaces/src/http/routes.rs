@@ -1,5 +1,5 @@
-//! The table of routes, and the router with its middleware. The OpenAPI document and the list of public routes are derived from the
-//! table; the MCP routes, whose protocol defines its own format, are in [`mcp_routes`].
+//! The routes that belong to no module, and the router of all routes with its middleware. The OpenAPI document and the list of public
+//! routes are derived from the tables of routes; the MCP routes, whose protocol defines its own format, are in [`mcp_routes`].
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::Router;
 use axum::extract::{MatchedPath, Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use serde_json::Value;
@@ -21,12 +21,11 @@ use super::access::{Access, identify};
 use super::guard::guard_request;
 use super::pages::{self, PAGES};
 use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
-use super::route::{Operation, Route};
-use super::{
-    answer, etag, instructions, launch, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks,
-};
+use super::route::{Operation, Route, RouteTable};
+use super::{answer, etag, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks};
 use crate::answer as shared;
 use crate::mcp::{SESSION_ID, TEXT};
+use crate::module::Modules;
 use contract::config::Server;
 use contract::{ErrorCode, Fault};
 use gate::app::App;
@@ -36,8 +35,8 @@ use tenancy::{Keyring, SignInClient, TokenVerifier};
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
 
-/// All routes except those of MCP. Public routes must not depend on the caller: the probes and the documents that describe how a
-/// client gets a key.
+/// The routes of the server itself, without those of MCP. Public routes must not depend on the caller: the probes and the documents
+/// that describe how a client gets a key.
 static ROUTES: &[Route] = &[
     Route {
         path: "/health",
@@ -106,157 +105,6 @@ static ROUTES: &[Route] = &[
         },
     },
     Route {
-        path: "/status",
-        method: GET,
-        handler: |method| on(method, tool_routes::status),
-        public: false,
-        operation: Operation::Tool {
-            id: "status",
-            summary: "How the server is",
-            tag: "server",
-            tool: "check_status",
-            result: Some("status"),
-            events: false,
-        },
-    },
-    Route {
-        path: "/status/stream",
-        method: GET,
-        handler: |method| on(method, tool_routes::status_stream),
-        public: false,
-        operation: Operation::Tool {
-            id: "statusStream",
-            summary: "How the server is, as server-sent events: start, result or error, done",
-            tag: "server",
-            tool: "check_status",
-            result: Some("status"),
-            events: true,
-        },
-    },
-    Route {
-        path: "/search",
-        method: POST,
-        handler: |method| on(method, tool_routes::search),
-        public: false,
-        operation: Operation::Tool {
-            id: "searchInRepo",
-            summary: "Search",
-            tag: "search",
-            tool: "search",
-            result: Some("search"),
-            events: false,
-        },
-    },
-    Route {
-        path: "/search/stream",
-        method: POST,
-        handler: |method| on(method, tool_routes::search_stream),
-        public: false,
-        operation: Operation::Tool {
-            id: "searchStream",
-            summary: "Search, with progress as server-sent events: start, progress, result or error, done",
-            tag: "search",
-            tool: "search",
-            result: Some("search"),
-            events: true,
-        },
-    },
-    Route {
-        path: "/instructions",
-        method: GET,
-        handler: |method| on(method, instructions::list),
-        public: false,
-        operation: Operation::Tool {
-            id: "instructions",
-            summary: "The team's instructions, with an ETag",
-            tag: "instructions",
-            tool: instructions::LIST,
-            result: None,
-            events: false,
-        },
-    },
-    Route {
-        path: "/instructions/{id}",
-        method: GET,
-        handler: |method| on(method, instructions::get),
-        public: false,
-        operation: Operation::Tool {
-            id: "instruction",
-            summary: "One instruction, with an ETag; 404 if there is none with this id",
-            tag: "instructions",
-            tool: instructions::GET,
-            result: None,
-            events: false,
-        },
-    },
-    Route {
-        path: "/instructions/diff/stream",
-        method: POST,
-        handler: |method| on(method, instructions::diff_stream),
-        public: false,
-        operation: Operation::Tool {
-            id: "instructionsDiffStream",
-            summary: "What changed in the instructions, as server-sent events: start, then added, updated and removed, or changed, \
-                with one entry each; error; done",
-            tag: "instructions",
-            tool: "instructions_diff",
-            result: None,
-            events: true,
-        },
-    },
-    Route {
-        path: "/launch/runs",
-        method: GET,
-        handler: |method| on(method, launch::list),
-        public: false,
-        operation: Operation::Tool {
-            id: "launchRuns",
-            summary: "The launch runs of a project",
-            tag: "launch",
-            tool: launch::LIST,
-            result: None,
-            events: false,
-        },
-    },
-    Route {
-        path: "/launch/runs/{run_id}",
-        method: GET,
-        handler: |method| on(method, launch::status),
-        public: false,
-        operation: Operation::Tool {
-            id: "launchRun",
-            summary: "A launch run as it is now",
-            tag: "launch",
-            tool: launch::STATUS,
-            result: None,
-            events: false,
-        },
-    },
-    Route {
-        path: "/launch/runs/{run_id}/events",
-        method: GET,
-        handler: |method| on(method, launch::events),
-        public: false,
-        operation: Operation::Tool {
-            id: "launchRunEvents",
-            summary: "The log of a launch run after the event with the number `after` or in `Last-Event-ID`, as server-sent events: \
-                event, with one entry each; error; done. With `follow=true`, also what happens until the run ends. With `Accept: \
-                application/x-ndjson`, one entry a line",
-            tag: "launch",
-            tool: launch::STATUS,
-            result: None,
-            events: true,
-        },
-    },
-    Route {
-        path: launch::ARTIFACT_PATH,
-        method: GET,
-        handler: |method| on(method, launch::artifact),
-        public: false,
-        // Each artifact has its own media type.
-        operation: Operation::Undocumented,
-    },
-    Route {
         path: webhooks::PATH,
         method: POST,
         handler: |method| on(method, webhooks::git),
@@ -288,34 +136,29 @@ static ROUTES: &[Route] = &[
     },
 ];
 
-/// Returns `true` if requests to the route, or to a path without a route, need no key. All of `/.well-known/` is public, so that
-/// OAuth clients that probe for other documents get 404 instead of 401.
-fn is_public(path: &str) -> bool {
-    let mut routes = ROUTES.iter().chain(PAGES);
-    path.starts_with("/.well-known/") || routes.any(|route| route.public && route.path == path)
-}
-
 /// The time for which a browser may cache the answer to a CORS preflight request.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
 /// Builds the router of the server.
-pub fn router(app: &Arc<App>) -> Router {
-    router_with(app, Toolbox::standard())
+pub fn router(app: &Arc<App>, modules: &'static Modules) -> Router {
+    router_with(app, modules, modules.gate().tools())
 }
 
 /// Builds the router with other tools on the MCP routes, for conformance tests.
-pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
+pub fn router_with(app: &Arc<App>, modules: &'static Modules, tools: &'static Toolbox) -> Router {
     let panicked = Arc::clone(app);
+    let table = Arc::new(table(modules));
     let access = Access {
         app: Arc::clone(app),
-        is_public,
+        modules,
+        routes: Arc::clone(&table),
         keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
         tokens: token_verifier(app),
         sign_in: SignInClient::from_settings(&app.config.oauth).ok().flatten().map(Arc::new),
         sessions: Arc::new(pages::Sessions::new(shared::unguessable_id().ok().as_deref())),
     };
     let mut routes = Router::new();
-    for route in ROUTES.iter().chain(PAGES) {
+    for route in table.routes.iter().chain(&table.pages) {
         routes = routes.route(route.path, (route.handler)(route.method));
     }
     let routes = routes
@@ -327,7 +170,7 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| panic_response(&panicked, panic)))
         .layer(Extension(access.clone()))
         .layer(from_fn_with_state(access, identify))
-        .layer(from_fn(pages::add_headers))
+        .layer(from_fn_with_state(table, pages::add_headers))
         .layer(CompressionLayer::new());
     let routes = match cors_layer(&app.config.server) {
         Some(cors) => routes.layer(cors),
@@ -381,18 +224,26 @@ fn cors_layer(server: &Server) -> Option<CorsLayer> {
     )
 }
 
-/// Returns the OpenAPI document of the server.
+/// Returns the routes and pages of a server with these modules.
+fn table(modules: &Modules) -> RouteTable {
+    RouteTable {
+        routes: ROUTES.iter().chain(modules.routes()).collect(),
+        pages: PAGES.iter().chain(modules.pages()).collect(),
+        document: OnceLock::new(),
+    }
+}
+
+/// Returns the OpenAPI document of a server with these modules.
 #[must_use]
-pub fn document() -> Value {
-    openapi::document(ROUTES)
+pub fn document(modules: &'static Modules) -> Value {
+    openapi::document(table(modules).routes, modules.gate())
 }
 
 /// `GET /openapi.json`.
-async fn openapi_document(headers: HeaderMap) -> Response {
-    static TEXT: OnceLock<String> = OnceLock::new();
-    let document = TEXT.get_or_init(|| document().to_string()).as_str();
+async fn openapi_document(Extension(access): Extension<Access>, headers: HeaderMap) -> Response {
+    let document = access.routes.document.get_or_init(|| document(access.modules).to_string()).as_str();
     let json = [(header::CONTENT_TYPE, "application/json")];
-    etag::tagged(&headers, document.as_bytes(), || (json, document).into_response())
+    etag::tagged(&headers, document.as_bytes(), || (json, document.to_owned()).into_response())
 }
 
 /// `GET /docs`. Scripts and styles are inline; the policy forbids loading anything else.
@@ -412,11 +263,12 @@ async fn count_answer(State(app): State<Arc<App>>, request: HttpRequest, next: N
 async fn no_route(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
+    Extension(access): Extension<Access>,
     request: HttpRequest,
 ) -> Response {
     let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
     // A request for a public path may be anonymous, and gets the same answer as any other client.
-    if is_get && !is_public(request.uri().path()) && pages::is_browser(request.headers()) {
+    if is_get && !access.routes.is_public(request.uri().path()) && pages::is_browser(request.headers()) {
         return pages::no_page(&app, request, StatusCode::NOT_FOUND).await;
     }
     let fault = Fault::new(ErrorCode::NotFound, "The route does not exist.").with_hint(
@@ -428,10 +280,11 @@ async fn no_route(
 async fn no_method(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
+    Extension(access): Extension<Access>,
     request: HttpRequest,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    if route.is_some_and(pages::is_page) && pages::is_browser(request.headers()) {
+    if route.is_some_and(|route| access.routes.is_page(route)) && pages::is_browser(request.headers()) {
         return pages::no_page(&app, request, StatusCode::METHOD_NOT_ALLOWED).await;
     }
     let fault = Fault::new(ErrorCode::InvalidRequest, "The route does not support this method.")
@@ -446,4 +299,23 @@ fn panic_response(app: &App, panic: Box<dyn Any + Send>) -> Response {
     tracing::error!(cause, "a route failed unexpectedly");
     let fault = Fault::internal("The request failed unexpectedly.", cause);
     answer::envelope(&shared::failed(app, &fault, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::TEST_MODULES;
+
+    #[test]
+    fn probes_and_signing_in_need_no_key() {
+        let table = table(&TEST_MODULES);
+        for path in ["/health", "/sign-in", "/.well-known/other", webhooks::PATH] {
+            assert!(table.is_public(path), "{path}");
+        }
+        for path in ["/search", "/", "/launch/runs", "/triage", "/nothing"] {
+            assert!(!table.is_public(path), "{path}");
+        }
+        assert!(table.has_forms("/sign-in") && !table.is_page("/sign-in"));
+        assert!(table.is_page("/triage") && !table.has_forms("/launch/runs"));
+    }
 }

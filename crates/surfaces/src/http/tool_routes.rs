@@ -7,17 +7,79 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::event_stream::{StreamedCall, event_stream};
 use super::query::{SentQuery, typed_arguments, unique_parameters};
 use super::request_parts::RequestId;
+use super::route::{Operation, Route};
 use super::{answer, body, etag};
 use crate::{answer as shared, listing};
 use contract::Envelope;
 use gate::app::App;
-use gate::tools::{self, Caller, Request, find_tool};
+use gate::tools::{self, Caller, Request};
+
+/// The routes that search, and show the status of the server.
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        path: "/status",
+        method: MethodFilter::GET,
+        handler: |method| on(method, status),
+        public: false,
+        operation: Operation::Tool {
+            id: "status",
+            summary: "How the server is",
+            tag: "server",
+            tool: "check_status",
+            result: Some("status"),
+            events: false,
+        },
+    },
+    Route {
+        path: "/status/stream",
+        method: MethodFilter::GET,
+        handler: |method| on(method, status_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "statusStream",
+            summary: "How the server is, as server-sent events: start, result or error, done",
+            tag: "server",
+            tool: "check_status",
+            result: Some("status"),
+            events: true,
+        },
+    },
+    Route {
+        path: "/search",
+        method: MethodFilter::POST,
+        handler: |method| on(method, search),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchInRepo",
+            summary: "Search",
+            tag: "search",
+            tool: "search",
+            result: Some("search"),
+            events: false,
+        },
+    },
+    Route {
+        path: "/search/stream",
+        method: MethodFilter::POST,
+        handler: |method| on(method, search_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchStream",
+            summary: "Search, with progress as server-sent events: start, progress, result or error, done",
+            tag: "search",
+            tool: "search",
+            result: Some("search"),
+            events: true,
+        },
+    },
+];
 
 /// The result of `GET /status`.
 #[derive(Serialize)]
@@ -60,7 +122,7 @@ pub(super) async fn list_tools(
     if let Err(refusal) = app.admit_request(&caller.principal) {
         return answer::envelope(&shared::refused(&app, &refusal, Some(id.0)));
     }
-    let tools = listing::visible_tools(&app.config, &caller);
+    let tools = listing::visible_tools(&app, &caller);
     let content = serde_json::to_vec(&tools).unwrap_or_default();
     etag::tagged(&headers, &content, || answer::answered(&app, &tools, id))
 }
@@ -74,7 +136,7 @@ pub(super) fn query_arguments(
 ) -> Result<Value, Response> {
     let parameters = unique_parameters(query)
         .map_err(|fault| answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))?;
-    let input = find_tool(tool).map(|spec| (spec.input)()).unwrap_or_default();
+    let input = app.modules.find_tool(tool).map(|spec| (spec.input)()).unwrap_or_default();
     Ok(typed_arguments(parameters, &input))
 }
 
@@ -153,7 +215,7 @@ pub(super) async fn read_arguments(
 }
 
 /// Calls a tool. If the client disconnects, axum drops this future, which cancels the call.
-pub(super) async fn call_tool(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller) -> Envelope {
+pub async fn call_tool(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller) -> Envelope {
     let id = caller.request_id.clone();
     match tools::call(app, Request::new(tool, arguments, caller)).await {
         Ok(envelope) => envelope,

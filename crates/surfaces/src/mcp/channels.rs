@@ -95,17 +95,19 @@ mod tests {
     use super::super::message;
     use super::super::pending_requests::PendingTransport;
     use super::*;
+    use crate::modules::TEST_MODULES;
     use serde_json::{Value, json};
 
     #[tokio::test]
     async fn a_second_request_with_the_id_of_an_open_one_is_refused() {
         let ((inbox, incoming), (outgoing, mut outbox)) = (mpsc::channel(8), mpsc::channel(8));
-        let channels = ChannelTransport::new(incoming, outgoing, Toolbox::standard());
+        let channels = ChannelTransport::new(incoming, outgoing, TEST_MODULES.gate().tools());
         let pending = channels.pending();
         let mut session = PendingTransport::new(channels, pending);
         let say = async |sent: Value| {
-            let sent =
-                message::parse_message(sent.to_string().as_bytes(), Toolbox::standard()).unwrap().unwrap();
+            let sent = message::parse_message(sent.to_string().as_bytes(), TEST_MODULES.gate().tools())
+                .unwrap()
+                .unwrap();
             inbox.send(sent).await.unwrap();
         };
         let list = || json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" });

@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::browse::BrowseRequest;
 use super::prompts;
-use super::uri::{
-    ARTIFACT_TEMPLATE, INSTRUCTION_TEMPLATE, RUN_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT,
-};
+use super::uri::{INSTRUCTION_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT};
+use gate::module::Modules;
 use gate::tools::browse::{COMPLETE, COMPLETE_INSTRUCTION, Completions};
 
 /// Arguments that can be completed; the others are free text.
@@ -38,7 +37,7 @@ pub(super) async fn complete(
     params: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let argument = params.argument.name;
-    let known = arguments_of(&params.r#ref)?;
+    let known = arguments_of(request.app.modules, &params.r#ref)?;
     if !known.contains(&argument) {
         return Err(prompts::unknown(
             "argument/name",
@@ -69,23 +68,25 @@ pub(super) async fn complete(
 }
 
 /// Returns the names of the arguments of a template or prompt.
-fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
+fn arguments_of(modules: &Modules, reference: &Reference) -> Result<Vec<String>, ErrorData> {
     if let Some(name) = reference.as_prompt_name() {
-        let prompt = prompts::find(name, "ref/name")?;
+        let prompt = prompts::find(modules, name, "ref/name")?;
         return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
-    let known = match uri {
-        TEMPLATE | TEMPLATE_WITH_PROJECT => OF_FILES.to_vec(),
-        SYMBOL_TEMPLATE => vec!["repository", "symbol"],
-        INSTRUCTION_TEMPLATE => vec!["id", "project"],
-        RUN_TEMPLATE => vec!["run_id"],
-        ARTIFACT_TEMPLATE => vec!["run_id", "artifact"],
+    let of_modules = modules.resources().flat_map(|kind| kind.templates);
+    let known: &[&str] = match uri {
+        TEMPLATE | TEMPLATE_WITH_PROJECT => OF_FILES,
+        SYMBOL_TEMPLATE => &["repository", "symbol"],
+        INSTRUCTION_TEMPLATE => &["id", "project"],
         _ => {
-            let templates = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
-            let of_runs = [RUN_TEMPLATE, ARTIFACT_TEMPLATE];
-            return Err(prompts::unknown("ref/uri", "template", uri, templates.into_iter().chain(of_runs)));
+            let found = of_modules.clone().find(|template| template.uri == uri);
+            found.map(|template| template.arguments).ok_or_else(|| {
+                let ours = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
+                let known = ours.into_iter().chain(of_modules.map(|template| template.uri));
+                prompts::unknown("ref/uri", "template", uri, known)
+            })?
         }
     };
-    Ok(known.into_iter().map(str::to_owned).collect())
+    Ok(known.iter().map(|&name| name.to_owned()).collect())
 }

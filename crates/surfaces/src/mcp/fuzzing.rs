@@ -7,7 +7,7 @@ use tokio::io::BufReader;
 use super::framing::{Frame, Frames, Framing};
 use super::message;
 use super::uri::ResourceUri;
-use gate::tools::Toolbox;
+use crate::modules::TEST_MODULES;
 
 /// Longest message of a fuzzed stream.
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -42,7 +42,7 @@ pub(crate) fn frames(data: &[u8]) {
     for frame in found {
         let Frame::Message(text) = frame else { continue };
         assert!(text.len() <= MESSAGE_BYTES_MAX);
-        if let Err(refused) = message::parse_message(&text, Toolbox::standard()) {
+        if let Err(refused) = message::parse_message(&text, TEST_MODULES.gate().tools()) {
             let answer = refused.answer();
             assert!(answer["error"]["code"].is_i64() && answer["jsonrpc"] == "2.0", "{answer}");
             assert!(answer.to_string().len() <= 4096, "an answer of {} bytes", answer.to_string().len());

@@ -275,9 +275,10 @@ pub(super) fn without_session(request: &ClientJsonRpcMessage, tools: &Toolbox) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
 
     fn refused(text: &str) -> (i64, Value) {
-        let answer = parse_message(text.as_bytes(), Toolbox::standard()).unwrap_err().answer();
+        let answer = parse_message(text.as_bytes(), TEST_MODULES.gate().tools()).unwrap_err().answer();
         assert!(answer["error"]["data"]["code"].is_string() && answer.get("id").is_some(), "{answer}");
         (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())
     }
@@ -301,7 +302,10 @@ mod tests {
         for (text, id) in table {
             if text.contains("result") {
                 // Both a request and a response: a response needs no answer.
-                assert!(parse_message(text.as_bytes(), Toolbox::standard()).unwrap().is_none(), "{text}");
+                assert!(
+                    parse_message(text.as_bytes(), TEST_MODULES.gate().tools()).unwrap().is_none(),
+                    "{text}"
+                );
             } else {
                 assert_eq!(refused(text), (-32600, id), "{text}");
             }
@@ -343,18 +347,21 @@ mod tests {
             .to_string()
         };
         for token in [json!("é".repeat(200)), json!(7), json!("")] {
-            assert!(parse_message(call(token.clone()).as_bytes(), Toolbox::standard()).is_ok(), "{token}");
+            assert!(
+                parse_message(call(token.clone()).as_bytes(), TEST_MODULES.gate().tools()).is_ok(),
+                "{token}"
+            );
         }
         let text = call(json!("é".repeat(201)));
         assert_eq!(refused(&text), (-32602, json!(3)));
-        let answer = parse_message(text.as_bytes(), Toolbox::standard()).unwrap_err().answer();
+        let answer = parse_message(text.as_bytes(), TEST_MODULES.gate().tools()).unwrap_err().answer();
         assert!(answer.to_string().len() < 1000);
     }
 
     #[test]
     fn messages_are_read_also_behind_a_byte_order_mark() {
         let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
-        let parsed = parse_message(text.as_bytes(), Toolbox::standard());
+        let parsed = parse_message(text.as_bytes(), TEST_MODULES.gate().tools());
         assert!(matches!(parsed, Ok(Some(JsonRpcMessage::Request(_)))));
     }
 
@@ -362,7 +369,7 @@ mod tests {
     fn only_initialize_and_ping_come_before_the_session() {
         let admitted = |method: &str, params: Value, open| {
             let text = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-            let tools = Toolbox::standard();
+            let tools = TEST_MODULES.gate().tools();
             admit(&parse_message(text.as_bytes(), tools).unwrap().unwrap(), open, tools)
         };
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
@@ -383,7 +390,7 @@ mod tests {
         };
         assert_eq!(refused.answer()["error"]["code"], -32602);
         let text = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-        let tools = Toolbox::standard();
+        let tools = TEST_MODULES.gate().tools();
         assert!(matches!(
             admit(&parse_message(text, tools).unwrap().unwrap(), false, tools),
             MessageDisposition::Ignored

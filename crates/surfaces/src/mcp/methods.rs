@@ -121,8 +121,9 @@ fn with_method(method: &str, mut error: ErrorData) -> ErrorData {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
     use contract::Meta;
-    use gate::tools::{LIST, ToolSpec};
+    use gate::tools::ToolSpec;
 
     /// Returns violations of the naming rules.
     fn complaints(tools: &[&ToolSpec]) -> Vec<String> {
@@ -156,12 +157,12 @@ mod tests {
     }
 
     fn entry(name: &'static str, method: Option<&'static str>, aliases: &'static [&'static str]) -> ToolSpec {
-        ToolSpec { name, method, aliases, ..*LIST[0] }
+        ToolSpec { name, method, aliases, ..*TEST_MODULES.gate().list_of_tools()[0] }
     }
 
     #[test]
     fn names_methods_and_aliases_follow_the_rules() {
-        assert_eq!(complaints(LIST), Vec::<String>::new());
+        assert_eq!(complaints(TEST_MODULES.gate().list_of_tools()), Vec::<String>::new());
         let good = entry("notes_get_all", Some("notes/get_all"), &["notes_read"]);
         assert_eq!(complaints(&[&good]), Vec::<String>::new());
         let long = entry("a23456789_123456789_123456789_123456789_1", None, &[]);

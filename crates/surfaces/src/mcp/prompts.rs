@@ -7,16 +7,17 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
-use contract::config::Config;
 use contract::echo;
-use gate::tools::browse::{PROMPTS, RenderedPrompt, is_open_to};
+use gate::app::App;
+use gate::module::Modules;
+use gate::tools::browse::{RenderedPrompt, is_open_to};
 use gate::tools::schema::nearest_name;
 use gate::tools::{Caller, ToolSpec};
 
 /// Returns the prompts that the caller may use.
-pub(super) fn list(config: &Config, caller: &Caller) -> ListPromptsResult {
-    let open = PROMPTS.iter().filter(|prompt| is_open_to(prompt, config, caller));
-    ListPromptsResult::with_all_items(open.map(|prompt| describe(prompt)).collect())
+pub(super) fn list(app: &App, caller: &Caller) -> ListPromptsResult {
+    let open = app.modules.prompts().filter(|prompt| is_open_to(prompt, app, caller));
+    ListPromptsResult::with_all_items(open.map(describe).collect())
 }
 
 /// Renders a prompt with the user's arguments.
@@ -24,16 +25,16 @@ pub(super) async fn get(
     request: BrowseRequest<'_>,
     params: GetPromptRequestParams,
 ) -> Result<GetPromptResult, ErrorData> {
-    let prompt = find(&params.name, "name")?;
+    let prompt = find(request.app.modules, &params.name, "name")?;
     let RenderedPrompt { text } = request.run(prompt, params.arguments).await?;
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
         .with_description(prompt.description))
 }
 
 /// Finds a prompt by name; `parameter` is the path of the name in the request.
-pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, ErrorData> {
-    PROMPTS.iter().copied().find(|prompt| prompt.name == name).ok_or_else(|| {
-        let known = PROMPTS.iter().map(|prompt| prompt.name);
+pub(super) fn find(modules: &Modules, name: &str, parameter: &str) -> Result<&'static ToolSpec, ErrorData> {
+    modules.prompts().find(|prompt| prompt.name == name).ok_or_else(|| {
+        let known = modules.prompts().map(|prompt| prompt.name);
         unknown(parameter, "prompt", name, known)
     })
 }
@@ -80,15 +81,11 @@ fn describe(prompt: &ToolSpec) -> Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gate::tools::{EVERY_TOOLSET, Surface, ToolVisibility};
+    use crate::modules::TEST_MODULES;
 
     #[test]
     fn every_prompt_is_described_and_so_are_its_arguments() {
-        let visibility = ToolVisibility::parse(EVERY_TOOLSET, false).unwrap();
-        let caller = Caller { visibility, ..Caller::local(Surface::Stdio) };
-        let listed = list(contract::config::fuzzing::defaults(), &caller).prompts;
-        assert_eq!(listed.len(), PROMPTS.len());
-        for prompt in listed {
+        for prompt in TEST_MODULES.gate().prompts().map(describe) {
             assert!(prompt.title.is_some() && prompt.description.is_some(), "{prompt:?}");
             let arguments = prompt.arguments.unwrap();
             assert!(

@@ -1,4 +1,5 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files, symbols, instructions and launch runs by URI.
+//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files, symbols, instructions and the resources of modules
+//! by URI.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -11,16 +12,16 @@ use serde_json::{Value, json};
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
 use super::text::result_text;
 use super::uri::{
-    ARTIFACT_TEMPLATE, INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT,
-    parse_instruction, parse_launch, parse_symbol,
+    INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_instruction,
+    parse_symbol,
 };
-use super::{run_resources, wire};
-use contract::config::Config;
+use super::{module_resources, wire};
 use contract::{ErrorCode, Fault, echo};
+use gate::app::App;
 use gate::tools::Caller;
 use gate::tools::browse::{
-    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_LAUNCH_RUN,
-    READ_SYMBOL, ResourcePage, is_open_to,
+    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_SYMBOL,
+    ResourcePage, is_open_to,
 };
 
 /// Returns one page of files; empty if the caller may not search.
@@ -28,7 +29,7 @@ pub(super) async fn list(
     request: BrowseRequest<'_>,
     params: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    if !is_open_to(LIST_FILES, &request.app.config, &request.caller) {
+    if !is_open_to(LIST_FILES, request.app, &request.caller) {
         return Ok(ListResourcesResult::default());
     }
     let cursor = params.and_then(|params| params.cursor);
@@ -47,20 +48,18 @@ pub(super) async fn list(
 }
 
 /// Returns the URI templates, which also cover files that the list omits.
-pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplatesResult {
+pub(super) fn templates(app: &App, caller: &Caller) -> ListResourceTemplatesResult {
     let mut templates = Vec::new();
-    if is_open_to(READ_FILE, config, caller) {
+    if is_open_to(READ_FILE, app, caller) {
         templates.extend(file_templates());
     }
-    if is_open_to(READ_INSTRUCTION, config, caller) {
+    if is_open_to(READ_INSTRUCTION, app, caller) {
         let instruction = ResourceTemplate::new(INSTRUCTION_TEMPLATE, "instruction")
             .with_title("Instruction")
             .with_description("One of the team's instructions for agents, by id, as Markdown.");
         templates.push(instruction);
     }
-    if is_open_to(READ_LAUNCH_RUN, config, caller) {
-        templates.extend(run_resources::templates());
-    }
+    templates.extend(module_resources::templates(app, caller));
     ListResourceTemplatesResult::with_all_items(templates)
 }
 
@@ -113,7 +112,7 @@ async fn read_instruction(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Reads the text of one file, the uses of a symbol, an instruction, or a launch run.
+/// Reads the text of one file, the uses of a symbol, an instruction, or a resource of a module.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
@@ -131,9 +130,10 @@ pub(super) async fn read(
         let named = parsed.map_err(|reason| malformed(reason, INSTRUCTION_TEMPLATE))?;
         return read_instruction(request, params.uri, named).await;
     }
-    if let Some(parsed) = parse_launch(&params.uri) {
-        let named = parsed.map_err(|reason| malformed(reason, ARTIFACT_TEMPLATE))?;
-        return run_resources::read(request, params.uri, named).await;
+    if let Some((kind, rest)) = module_resources::kind_of(request.app.modules, &params.uri) {
+        let template = kind.templates.last().map_or(kind.scheme, |template| template.uri);
+        let named = (kind.parse)(rest).map_err(|reason| malformed(reason, template))?;
+        return module_resources::read(request, kind, named, params.uri).await;
     }
     let ResourceUri { repository, path, project } =
         ResourceUri::parse(&params.uri).map_err(|reason| malformed(reason, TEMPLATE_WITH_PROJECT))?;

@@ -223,7 +223,7 @@ impl ServerHandler for McpServer {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list(&self.app.config, &self.caller(&context)?))
+        Ok(prompts::list(&self.app, &self.caller(&context)?))
     }
 
     async fn get_prompt(
@@ -249,7 +249,7 @@ impl ServerHandler for McpServer {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(resources::templates(&self.app.config, &self.caller(&context)?))
+        Ok(resources::templates(&self.app, &self.caller(&context)?))
     }
 
     async fn read_resource(

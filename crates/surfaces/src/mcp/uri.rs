@@ -17,13 +17,7 @@ pub(super) const SYMBOL_TEMPLATE: &str = "symbol://{repository}/{+symbol}";
 /// The template for instructions of the session's project, or else of the default workspace.
 pub(super) const INSTRUCTION_TEMPLATE: &str = "instruction://{id}{?project}";
 
-/// The template for launch runs of the session's project, or else of the default workspace.
-pub(super) const RUN_TEMPLATE: &str = "launch://{run_id}";
-/// The template for artifacts of these runs.
-pub(super) const ARTIFACT_TEMPLATE: &str = "launch://{run_id}/{+artifact}";
-
 const INSTRUCTION_SCHEME: &str = "instruction://";
-const LAUNCH_SCHEME: &str = "launch://";
 const SCHEME: &str = "repo://";
 const SYMBOL_SCHEME: &str = "symbol://";
 const PROJECT: &str = "?project=";
@@ -101,43 +95,6 @@ pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<Stri
     Some(decoded(id).and_then(|id| Ok((id, project.map(decoded).transpose()?))))
 }
 
-/// A launch run, or one of its artifacts, that a `launch://` URI names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LaunchUri {
-    /// Id of the run.
-    pub(super) run_id: String,
-    /// Name of the artifact; `None` for the run itself.
-    pub(super) artifact: Option<String>,
-    /// Project, if the URI names one.
-    pub(super) project: Option<String>,
-}
-
-/// Parses the run or artifact of a `launch://` URI; `None` for other URIs.
-///
-/// # Errors
-/// The reason, as a sentence.
-pub(super) fn parse_launch(uri: &str) -> Option<Result<LaunchUri, &'static str>> {
-    let (scheme, rest) = uri.split_at_checked(LAUNCH_SCHEME.len())?;
-    if !scheme.eq_ignore_ascii_case(LAUNCH_SCHEME) {
-        return None;
-    }
-    let (rest, project) = match rest.rsplit_once(PROJECT) {
-        Some((rest, project)) => (rest, Some(project)),
-        None => (rest, None),
-    };
-    let (run_id, artifact) = rest.split_once('/').unwrap_or((rest, ""));
-    if run_id.is_empty() {
-        return Some(Err("The URI has no id of a run."));
-    }
-    let read = || {
-        // Some clients normalise the URI, which lowercases this part; ids contain an upper-case `T` and `Z` and no lower-case ones.
-        let run_id = decoded(run_id)?.replace('t', "T").replace('z', "Z");
-        let artifact = Some(artifact).filter(|name| !name.is_empty()).map(decoded).transpose()?;
-        Ok(LaunchUri { run_id, artifact, project: project.map(decoded).transpose()? })
-    };
-    Some(read())
-}
-
 impl fmt::Display for ResourceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (repository, path) =
@@ -213,26 +170,6 @@ mod tests {
     }
 
     #[test]
-    fn launch_runs_and_their_artifacts_are_read_in_every_spelling() {
-        let id = "r_2026-01-21T13-00-00Z_0123abcd";
-        let named = |artifact: Option<&str>, project: Option<&str>| {
-            let (artifact, project) = (artifact.map(str::to_owned), project.map(str::to_owned));
-            Some(Ok(LaunchUri { run_id: id.to_owned(), artifact, project }))
-        };
-        assert_eq!(parse_launch(&format!("launch://{id}")), named(None, None));
-        assert_eq!(parse_launch(&format!("LAUNCH://{}/", id.to_lowercase())), named(None, None));
-        assert_eq!(
-            parse_launch(&format!("launch://{id}/drafts/docs%2Fa.md?project=client-a")),
-            named(Some("drafts/docs/a.md"), Some("client-a"))
-        );
-        assert_eq!(parse_launch(&format!("launch://{id}/../x")), named(Some("../x"), None));
-        assert_eq!(parse_launch("repo://shop/a"), None);
-        for text in ["launch://", "launch:///a", "launch://?project=a", "launch://r/%zz", "launch://%ff"] {
-            assert!(parse_launch(text).is_some_and(|parsed| parsed.is_err()), "{text}");
-        }
-    }
-
-    #[test]
     fn invalid_uris_are_refused() {
         for text in
             ["", "repo:", "repo://", "repo://shop", "repo://shop/", "repo:///x", "file:///x", "repö://a/b"]
@@ -261,7 +198,6 @@ mod tests {
         fn nothing_makes_it_panic(text in ".{0,40}") {
             let _ = ResourceUri::parse(&text);
             let _ = ResourceUri::parse(&format!("repo://{text}"));
-            let _ = parse_launch(&format!("launch://{text}"));
         }
     }
 }

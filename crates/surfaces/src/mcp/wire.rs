@@ -164,6 +164,7 @@ pub(super) fn add_error_code(error: &mut ErrorData) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
     use contract::{Meta, Violation};
 
     fn violation() -> Violation {
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_four_annotations_versions_and_object_schemas() {
-        for spec in gate::tools::LIST {
+        for spec in TEST_MODULES.gate().list_of_tools() {
             let shown = serde_json::to_value(tool(spec)).unwrap();
             for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
                 assert!(shown["annotations"][hint].is_boolean(), "{}: {hint}", spec.name);

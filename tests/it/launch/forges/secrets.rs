@@ -4,13 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use contract::config::{ForgeKind, LaunchForge};
-use gate::tools::Toolbox;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 use super::fake::{FakeForge, REPO, Trouble};
 use super::{ForgeScene, KINDS, Scene, code, use_forge};
-use crate::harness::{PROGRAM, cluster, new_home, run_json};
+use crate::harness::{PROGRAM, cluster, modules, new_home, run_json};
 use crate::models::wait_for;
 use crate::serving::TestServer;
 
@@ -82,7 +81,7 @@ async fn no_row_answer_log_line_or_metric_has_the_token() {
     forge.receive(scene.site.path());
     let it = ForgeScene { scene, forge };
     let (run, branch) = it.ready().await;
-    let server = TestServer::over(it.scene.app.clone(), Toolbox::standard()).await;
+    let server = TestServer::over(it.scene.app.clone(), modules().tools()).await;
     it.scene.app.start_background();
     wait_for("the audit table's writer", async || server.app.has_embedder()).await;
 

@@ -24,7 +24,7 @@ use super::pinned::{PinnedIndex, changed_meanwhile, with_pin};
 use super::run_job::{RunJob, add_failure, next_attempt};
 use super::run_metrics;
 use super::site::RunSite;
-use super::workers::{self, ReadSite};
+use super::workers::{self, ReadSite, find_worker};
 use crate::app::blocking;
 
 /// Issues that a stored report has.
@@ -44,7 +44,7 @@ impl RunJob<'_> {
     pub(super) fn done_items(&self) -> Vec<(String, String)> {
         let keys = self.snapshot().items.keys().map(|item| (item.worker.clone(), item.scope_key.clone()));
         let is_done = |(worker, scope_key): &(String, String)| {
-            let worker = self.app.launch_worker(worker);
+            let worker = find_worker(self.app, worker);
             worker.is_some_and(|worker| self.is_done(worker, scope_key, None, Unchanged::Pinned))
         };
         keys.filter(is_done).collect()
@@ -72,7 +72,7 @@ impl RunJob<'_> {
     }
 
     fn worker(&self, name: &str) -> Result<&'static Worker, Stop> {
-        self.app.launch_worker(name).ok_or_else(|| {
+        find_worker(self.app, name).ok_or_else(|| {
             let message = format!("This program has no worker `{name}` for launch runs.");
             let fault = Fault::new(ErrorCode::CapabilityMissing, message);
             Stop::Answer(fault.with_hint("Upgrade this installation."))

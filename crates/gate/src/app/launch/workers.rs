@@ -22,7 +22,7 @@ use super::pinned::PinnedIndex;
 use super::run_job::RunJob;
 use super::site::{RunSite, TreeFiles};
 use super::snippets::parse_site;
-use crate::app::blocking;
+use crate::app::{App, blocking};
 
 /// Workers, each with a name of its own.
 pub type WorkerTable = &'static [&'static Worker];
@@ -38,6 +38,12 @@ pub static WORKERS: WorkerTable = &[
     &validate::WORKER,
     &fix::WORKER,
 ];
+
+/// The worker with this name: of those that a test gave the application, else of [`WORKERS`].
+pub(super) fn find_worker(app: &App, name: &str) -> Option<&'static Worker> {
+    let workers = app.state::<WorkerTable>().copied().unwrap_or(WORKERS);
+    workers.iter().copied().find(|worker| worker.name == name)
+}
 
 /// Maximum number of changed paths that are listed: more than the largest budget allows, because each fix may add as many.
 const CHANGED_MAX: usize = 20_000;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::Fault;
 use contract::clock::iso_from_millis;
 use store::audit::{self, AuditFilter, AuditRow};
@@ -18,16 +18,15 @@ pub(crate) const LIST: ToolSpec = ToolSpec {
     name: "audit/list",
     title: "List audited calls",
     description: "The audited calls, newest first, filtered by caller, tool, project and outcome.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::READS,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<AuditInput>,
     output: schema::generate_output_schema::<AuditPage>,
     run: |call, arguments| run_typed(call, arguments, list),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use crate::app::{Bulkhead, blocking, index_job};
 use crate::tools::index::index_run;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ProgressUpdate, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{ErrorCode, Fault};
 use engine::indexing::{Options, RestoredArtifacts};
@@ -23,16 +23,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Bootstrap",
     description: "Set up a machine and a project: runtime files, word lists, a check of the database, CI artifacts, the index. Steps \
         run in order; if one fails, the answer says why and the remaining ones still run.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<BootstrapInput>,
     output: schema::generate_output_schema::<BootstrapOutput>,
     run: |call, arguments| run_typed(call, arguments, bootstrap),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use crate::app::{Bulkhead, remove_mirror, unused_mirrors, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::indexed_repository;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, Warning};
 use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
@@ -25,16 +25,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Collect garbage",
     description: "Free disk space in a project: vectors and names that nothing uses, old finished runs, unfinished files, mirrors; with \
         limits also old exports, context packs and portable files, oldest first. Keeps indexed code. dryRun shows what would be removed.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::REMOVES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<CacheGcInput>,
     output: schema::generate_output_schema::<RemovalOutput>,
     run: |call, arguments| run_typed(call, arguments, cache_gc),
+    ..ToolSpec::BASE
 };
 
 const BYTES_PER_GB: f64 = 1e9;

@@ -8,7 +8,7 @@ use crate::app::{Bulkhead, Cleaning};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::{indexed_repository, list_repositories};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use tenancy::Scope;
 
@@ -17,16 +17,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Clean artifacts",
     description: "Remove a repository's index and its derived files from a project; with all=true, those of all repositories. \
         Keeps the repository itself, the project, its security records, models and word lists. dryRun shows what would be removed.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::REMOVES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<CleanArtifactsInput>,
     output: schema::generate_output_schema::<RemovalOutput>,
     run: |call, arguments| run_typed(call, arguments, clean_artifacts),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{ErrorCode, Fault};
 use store::Project;
@@ -21,16 +21,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Configuration status",
     description: "Show the effective settings by section, without secrets; the project's model and database role; what is installed; \
         warnings about what is missing or outdated.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::READS,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<ConfigStatusInput>,
     output: schema::generate_output_schema::<ConfigStatusOutput>,
     run: |call, arguments| run_typed(call, arguments, config_status),
+    ..ToolSpec::BASE
 };
 
 /// Sections of the configuration that every caller may see; the others are shown only to the operator.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{App, Bulkhead};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, ProjectId};
 use store::{DecidedBy, KeyRow};
@@ -23,16 +23,15 @@ pub(crate) const LIST: ToolSpec = ToolSpec {
     name: "keys/list",
     title: "List the API keys",
     description: "The API keys, without their secrets.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::READS,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<NoInput>,
     output: schema::generate_output_schema::<KeyList>,
     run: |call, arguments| run_typed(call, arguments, list),
+    ..ToolSpec::BASE
 };
 
 pub(crate) const CREATE: ToolSpec = ToolSpec {

@@ -9,7 +9,7 @@ use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{Fault, ProjectId};
 use store::{
     self, Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, Store, files, index_state,
@@ -23,16 +23,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Report artifacts",
     description: "Report a project's disk use: repositories, tables and indexes of the database, files; and its problems, each with the \
         command that fixes it.",
-    toolset: Toolset::Admin,
+    toolset: Toolset::ADMIN,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<ReportArtifactsInput>,
     output: schema::generate_output_schema::<ReportArtifactsOutput>,
     run: |call, arguments| run_typed(call, arguments, report_artifacts),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ProgressUpdate, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault};
 use store::Project;
 use tenancy::Scope;
@@ -19,16 +19,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Build portable index",
     description: "Write the index of a project or repository to one SQLite file (BM25, FTS5, vectors, facts). `search` reads it with \
         backend sqlite, also offline: `pairofcleats search --sqlite FILE`.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<BuildSqliteIndexInput>,
     output: schema::generate_output_schema::<BuildSqliteIndexOutput>,
     run: |call, arguments| run_typed(call, arguments, build_sqlite_index),
+    ..ToolSpec::BASE
 };
 
 /// Which of the indexed files a portable file contains.

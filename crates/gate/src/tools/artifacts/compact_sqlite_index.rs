@@ -9,7 +9,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault};
 use tenancy::Scope;
 use upkeep::portable::{CompactRequest, compact_portable, portable_file_name};
@@ -19,16 +19,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Compact portable index",
     description: "Shrink a file of `build_sqlite_index`: removes unused rows and free pages, checks every page, and replaces the file \
         atomically. Try `dryRun` first.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<CompactSqliteIndexInput>,
     output: schema::generate_output_schema::<CompactSqliteIndexOutput>,
     run: |call, arguments| run_typed(call, arguments, compact_sqlite_index),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

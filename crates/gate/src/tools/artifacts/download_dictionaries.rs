@@ -8,7 +8,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{Fault, Warning};
 use tenancy::{RepositoryRoot, Scope};
@@ -23,16 +23,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Download dictionaries",
     description: "Install word lists for all projects; they split unsegmented identifiers (getusername: get, user, name). The next \
         index run of each repository applies them.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<DownloadDictionariesInput>,
     output: schema::generate_output_schema::<DownloadDictionariesOutput>,
     run: |call, arguments| run_typed(call, arguments, download_dictionaries),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{UrlList, download_progress, is_local_operator, refuse_given, resolve_path};
 use crate::app::Bulkhead;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, Warning};
 use store::postgres::VectorExtension;
 use tenancy::Scope;
@@ -20,16 +20,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_extensions",
     title: "Download extensions",
     description: "Install SQLite's vector extension (sqlite-vec, for portable index files), or update pgvector in the connected database.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<DownloadExtensionsInput>,
     output: schema::generate_output_schema::<DownloadExtensionsOutput>,
     run: |call, arguments| run_typed(call, arguments, download_extensions),
+    ..ToolSpec::BASE
 };
 
 /// Which vector extension.

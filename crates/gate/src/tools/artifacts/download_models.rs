@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, Progress, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, Progress, ProgressUpdate, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use embedding::{ModelName, Precision};
 use tenancy::{self, Scope};
@@ -20,16 +20,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Download models",
     description: "Install an embedding model of the server's manifests beside the others: downloads it, verifies its sha256, repairs damaged files. \
         An interrupted download resumes. Use build_index to change the model of a project.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Artifacts,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.artifacts_ms,
     input: schema::generate_schema::<DownloadModelsInput>,
     output: schema::generate_output_schema::<DownloadModelsOutput>,
     run: |call, arguments| run_typed(call, arguments, download_models),
+    ..ToolSpec::BASE
 };
 
 /// Value of `model` that means every model of the manifests.

@@ -10,7 +10,7 @@ use super::arguments::{refuse_given, resolve_path};
 use super::download_extensions::{ExtensionProvider, require_local_operator};
 use crate::app::{Bulkhead, blocking};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, Warning};
 use store::postgres::{VectorExtension, VectorProbe};
 use tenancy::Scope;
@@ -23,16 +23,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "verify_extensions",
     title: "Verify extensions",
     description: "Test a vector extension: load it, create a small table, query the nearest vector, read it back. Leaves nothing behind.",
-    toolset: Toolset::Artifacts,
+    toolset: Toolset::ARTIFACTS,
     effects: Effects::READS,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<VerifyExtensionsInput>,
     output: schema::generate_output_schema::<VerifyExtensionsOutput>,
     run: |call, arguments| run_typed(call, arguments, verify_extensions),
+    ..ToolSpec::BASE
 };
 
 /// What happens if the extension does not work.

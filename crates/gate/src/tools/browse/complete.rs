@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, repository, schema};
 use contract::Fault;
 use store::{self, Access, ProjectTx, files};
 use tenancy::Scope;
@@ -15,16 +15,15 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "completion/complete",
     title: "Complete",
     description: "Complete the name of a project or repository, or a path.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<CompleteInput>,
     output: schema::generate_output_schema::<Completions>,
     run: |call, arguments| run_typed(call, arguments, complete),
+    ..ToolSpec::BASE
 };
 
 /// Maximum number of values in an answer; a limit of MCP.

@@ -7,7 +7,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search::open_file::require_relative;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault, echo};
 use store::{Access, ProjectTx, files};
 use tenancy::Scope;
@@ -19,16 +19,15 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/folder",
     title: "List a folder",
     description: "The indexed files and folders in a folder of a repository.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<FolderInput>,
     output: schema::generate_output_schema::<FolderList>,
     run: |call, arguments| run_typed(call, arguments, list_folder),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::tools::instructions::search::scored_entries;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::{ErrorCode, Fault};
 use engine::search::tokens;
 use instructions::apply::{Applicable, Applied, apply};
@@ -32,16 +32,15 @@ pub(super) const APPLY: ToolSpec = ToolSpec {
     name: "apply_instructions",
     title: "Apply the team's instructions",
     description: "The team's instructions that hold for a task and the files that it touches.",
-    toolset: Toolset::Instructions,
+    toolset: crate::tools::instructions::TOOLSET,
     effects: Effects::READS,
     scope: Scope::Instructions,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Instructions,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.instructions_ms,
     input: schema::generate_schema::<ApplyInput>,
     output: schema::generate_output_schema::<RenderedPrompt>,
     run: |call, arguments| run_typed(call, arguments, apply_instructions),
+    ..ToolSpec::BASE
 };
 
 // Arguments of prompts are texts.

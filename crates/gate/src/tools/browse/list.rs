@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::media::media_type;
 use crate::app::Bulkhead;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, repository, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, Violation};
 use store::{Access, ListedFile, Project, ProjectTx, RepositoryRow, file_lists};
@@ -18,16 +18,15 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/list",
     title: "List resources",
     description: "The indexed files of the caller's project, documents first.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<ListResourcesInput>,
     output: schema::generate_output_schema::<ResourcePage>,
     run: |call, arguments| run_typed(call, arguments, list_resources),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Operations that are not tools: those behind MCP prompts, resources and completion, searches, folders and findings on the
 //! pages, the search of a portable file by the command line, and the stream of HTTP.
 //!
-//! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
+//! They have a [`ToolSpec`] like tools and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.
 
 mod complete;
@@ -15,14 +15,12 @@ mod prompts;
 mod read;
 mod suggest;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::call::Request;
 use super::context::Caller;
-use super::list::Toolbox;
 use super::spec::ToolSpec;
 use crate::app::App;
-use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use super::launch::artifact_bytes::ArtifactBytes;
@@ -89,68 +87,50 @@ pub const LIST_AUDIT: &ToolSpec = &super::admin::audit_log::LIST;
 pub const LIST_FINDINGS: &ToolSpec = &super::triage::findings::LIST;
 /// One finding with its decisions; answers [`engine::triage::FindingDetail`].
 pub const READ_FINDING: &ToolSpec = &super::triage::findings::READ;
-/// The prompts, in the order in which they are listed; each answers [`RenderedPrompt`].
-pub static PROMPTS: &[&ToolSpec] =
-    &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD, &instructions::APPLY];
+/// Prompts for work with code; each answers [`RenderedPrompt`].
+pub(crate) const FIND_CODE: &ToolSpec = &prompts::FIND_CODE;
+pub(crate) const EXPLAIN_CODE: &ToolSpec = &prompts::EXPLAIN_CODE;
+pub(crate) const ONBOARD: &ToolSpec = &prompts::ONBOARD;
+/// The prompt that applies the team's instructions.
+pub(crate) const APPLY_INSTRUCTIONS: &ToolSpec = &instructions::APPLY;
 
 /// Runs one of the operations of this module through the gate, as [`call`](super::call()) runs a tool.
 ///
 /// # Errors
 /// The [`Refusal`] says why the operation was not run.
 pub async fn browse(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
-    operations().call(app, request).await
+    app.modules.operations().call(app, request).await
 }
 
 /// Returns `true` if `caller` may use `operation`; the lists of prompts and resources are empty otherwise, like the list of tools.
 #[must_use]
-pub fn is_open_to(operation: &ToolSpec, config: &Config, caller: &Caller) -> bool {
-    operations().listed(config, caller).any(|open| open.name == operation.name)
-}
-
-/// The operations.
-pub fn operations() -> &'static Toolbox {
-    static BROWSE: OnceLock<Toolbox> = OnceLock::new();
-    BROWSE.get_or_init(|| {
-        Toolbox::new(
-            [
-                LIST_FILES, READ_FILE, LIST_FOLDER, READ_SYMBOL, COMPLETE, SEARCH_FILE, READ_INSTRUCTION,
-                COMPLETE_INSTRUCTION,
-            ]
-            .into_iter()
-            .chain([
-                STREAM_DIFFERENCE, SEARCH_PAGE, COMPLETE_QUERY, FILE_FACTS, LIST_KEYS, CREATE_KEY,
-                REVOKE_KEY, LIST_AUDIT,
-            ])
-            .chain([LIST_FINDINGS, READ_FINDING, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS])
-            .chain([LIST_LAUNCH_EVENTS, READ_LAUNCH_RUN, READ_LAUNCH_PART])
-            .chain(PROMPTS.iter().copied())
-            .collect(),
-        )
-    })
+pub fn is_open_to(operation: &ToolSpec, app: &App, caller: &Caller) -> bool {
+    app.modules.operations().listed(&app.config, caller).any(|open| open.name == operation.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::{LIST, Toolset, find_tool};
+    use crate::modules;
+    use crate::tools::Toolset;
 
     #[test]
     fn none_is_a_tool_and_each_belongs_to_its_toolset() {
         let (config, caller) =
             (contract::config::fuzzing::defaults(), Caller::local(crate::tools::Surface::Cli));
-        for operation in operations().listed(config, &caller) {
-            assert!(find_tool(operation.name).is_none(), "{}", operation.name);
-            assert!(LIST.iter().all(|tool| tool.name != operation.name));
+        let modules = modules::for_tests();
+        for operation in modules.operations().listed(config, &caller) {
+            assert!(modules.find_tool(operation.name).is_none(), "{}", operation.name);
             let toolset = match operation.name.split('/').next() {
-                Some("triage") => Toolset::Triage,
-                Some("keys" | "audit") => Toolset::Admin,
-                Some("launch") => Toolset::Launch,
-                _ => Toolset::Search,
+                Some("triage") => crate::tools::triage::TOOLSET,
+                Some("keys" | "audit") => Toolset::ADMIN,
+                Some("launch") => crate::tools::launch::TOOLSET,
+                _ => Toolset::SEARCH,
             };
             assert_eq!(operation.toolset, toolset, "{}", operation.name);
             let writes = matches!(operation.name, "keys/create" | "keys/revoke");
             assert_eq!(operation.effects.read_only, !writes, "{}", operation.name);
         }
-        assert!(operations().find("search").is_none(), "and no tool is among them");
+        assert!(modules.operations().find("search").is_none(), "and no tool is among them");
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::Fault;
 use tenancy::Scope;
 
@@ -60,16 +60,15 @@ const fn prompt(
         name,
         title,
         description,
-        toolset: Toolset::Search,
+        toolset: Toolset::SEARCH,
         effects: Effects::READS,
         scope: Scope::Search,
         bulkhead: Bulkhead::None,
-        timeout: TimeoutClass::Default,
-        method: None,
-        aliases: &[],
+        timeout: |limits| limits.default_ms,
         input,
         output: schema::generate_output_schema::<RenderedPrompt>,
         run,
+        ..ToolSpec::BASE
     }
 }
 
@@ -197,11 +196,12 @@ mod tests {
             assert!(text.contains(", with `repoPath` \"shop\" and `project_id` \"client-a\""), "{text}");
             for tool in ["search", "show_file"] {
                 assert!(
-                    text.contains(&format!("`{tool}`")) && crate::tools::find_tool(tool).is_some(),
+                    text.contains(&format!("`{tool}`"))
+                        && crate::modules::for_tests().find_tool(tool).is_some(),
                     "{text}"
                 );
             }
         }
-        assert!(crate::tools::find_tool("workspace_status").is_some());
+        assert!(crate::modules::for_tests().find_tool("workspace_status").is_some());
     }
 }

@@ -8,7 +8,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search::open_file::{RepositoryChoice, open_file, require_relative};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault, echo};
 use tenancy::Scope;
 
@@ -16,16 +16,15 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/read",
     title: "Read a resource",
     description: "Read the current text of an indexed file, secrets redacted.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<ReadResourceInput>,
     output: schema::generate_output_schema::<FileText>,
     run: |call, arguments| run_typed(call, arguments, read_resource),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use crate::app::Bulkhead;
 use crate::tools::artifacts::download_models::require_known_model;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use embedding::{ModelName, StubEmbedder};
 use engine::indexing::{Mode, Options, RunReport};
@@ -22,16 +22,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Build index",
     description: "Build or refresh the search index of a repository; unchanged files cost nothing, a second call joins the running \
         one. Long runs: wait=false, then `index_status`.",
-    toolset: Toolset::Index,
+    toolset: Toolset::INDEX,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Index,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.index_ms,
     input: schema::generate_schema::<BuildIndexInput>,
     output: schema::generate_output_schema::<BuildIndexOutput>,
     run: |call, arguments| run_typed(call, arguments, build_index),
+    ..ToolSpec::BASE
 };
 
 /// The deprecated name of [`TOOL`].
@@ -39,6 +38,7 @@ pub(crate) const INDEX_BUILD: ToolSpec = ToolSpec {
     name: "index_build",
     title: "Build index (deprecated name)",
     description: "Deprecated name of `build_index`: same arguments, same answer.",
+    is_deprecated: true,
     input: index_build_input,
     ..TOOL
 };

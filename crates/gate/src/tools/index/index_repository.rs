@@ -7,7 +7,7 @@ use super::index_run::{self, IndexRequest};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::Fault;
 use tenancy::Scope;
 
@@ -16,16 +16,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Index a repository",
     description: "Index a code repository into the project's workspace (created on first use) and wait until it is searchable. Later calls index only \
         what changed.",
-    toolset: Toolset::Index,
+    toolset: Toolset::INDEX,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Index,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.index_ms,
     input: schema::generate_schema::<IndexRepositoryInput>,
     output: schema::generate_output_schema::<IndexRepositoryOutput>,
     run: |call, arguments| run_typed(call, arguments, index_repository),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::search_scope::ALL_REPOSITORIES;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use engine::indexing::{IndexedRevision, RunReport, SkippedFiles};
@@ -25,16 +25,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
     description: "Show what a project's index contains, what was skipped and why, and the progress of runs.",
-    toolset: Toolset::Index,
+    toolset: Toolset::INDEX,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<IndexStatusInput>,
     output: schema::generate_output_schema::<IndexStatusOutput>,
     run: |call, arguments| run_typed(call, arguments, index_status),
+    ..ToolSpec::BASE
 };
 
 /// Number of jobs in the answer.

@@ -1,7 +1,7 @@
 //! Tools that build indexes and show their status.
 
-pub(super) mod build_index;
-pub(super) mod index_repository;
-pub(super) mod index_status;
+pub(crate) mod build_index;
+pub(crate) mod index_repository;
+pub(crate) mod index_status;
 
-pub(super) mod index_run;
+pub(crate) mod index_run;

@@ -9,7 +9,7 @@ use super::open::usage_of;
 use crate::app::Bulkhead;
 use crate::catalog::Catalog;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, TimeoutClass, ToolSpec, schema};
+use crate::tools::{Call, ToolSpec, schema};
 use contract::{ErrorCode, Fault};
 use instructions::InstructionEntry;
 use store::Project;
@@ -20,7 +20,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     description: "What changed in the catalog since a client read it, one event for each entry.",
     // While the client reads, the stream holds neither a slot nor a connection to the database.
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Artifacts,
+    timeout: |limits| limits.artifacts_ms,
     method: None,
     output: schema::generate_output_schema::<StreamEnd>,
     run: |call, arguments| run_typed(call, arguments, stream),

@@ -15,18 +15,21 @@ use contract::{ErrorCode, Fault};
 use instructions::import::{EntryError, ImportMode};
 use platform::sha256;
 
-pub(crate) const TOOL: ToolSpec = curating(
-    (
-        "instructions_import",
-        "instructions/import",
-        "Import instructions",
-        "Add entries to the team's instructions, or replace them; a broken entry is told and does not stop the others.",
-    ),
-    Effects::REMOVES,
-    schema::generate_schema::<Input>,
-    schema::generate_output_schema::<Output>,
-    |call, arguments| run_typed(call, arguments, import),
-);
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    accepts_nul: true,
+    ..curating(
+        (
+            "instructions_import",
+            "instructions/import",
+            "Import instructions",
+            "Add entries to the team's instructions, or replace them; a broken entry is told and does not stop the others.",
+        ),
+        Effects::REMOVES,
+        schema::generate_schema::<Input>,
+        schema::generate_output_schema::<Output>,
+        |call, arguments| run_typed(call, arguments, import),
+    )
+};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -12,17 +12,20 @@ use crate::tools::{Call, ToolSpec, schema};
 use contract::{ErrorCode, Fault};
 use instructions::review::{Criteria, PROMPT_BYTES_MAX, Review, review};
 
-pub(crate) const TOOL: ToolSpec = reading(
-    (
-        "prompt_review",
-        "prompt/review",
-        "Review a prompt",
-        "Check a prompt or an instruction before it is used: secrets, vague words, dangerous commands, phrases that override rules.",
-    ),
-    schema::generate_schema::<Input>,
-    schema::generate_output_schema::<Output>,
-    |call, arguments| run_typed(call, arguments, review_prompt),
-);
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    accepts_nul: true,
+    ..reading(
+        (
+            "prompt_review",
+            "prompt/review",
+            "Review a prompt",
+            "Check a prompt or an instruction before it is used: secrets, vague words, dangerous commands, phrases that override rules.",
+        ),
+        schema::generate_schema::<Input>,
+        schema::generate_output_schema::<Output>,
+        |call, arguments| run_typed(call, arguments, review_prompt),
+    )
+};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,8 +3,9 @@
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use super::TOOLSET;
 use crate::app::Bulkhead;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset};
+use crate::tools::{Call, Effects, ToolSpec};
 use contract::Fault;
 use tenancy::Scope;
 
@@ -22,16 +23,16 @@ pub(super) const fn reading(names: Names, input: Schema, output: Schema, run: Ru
         name,
         title,
         description,
-        toolset: Toolset::Instructions,
+        toolset: TOOLSET,
         effects: Effects::READS,
         scope: Scope::Instructions,
         bulkhead: Bulkhead::Search,
-        timeout: TimeoutClass::Instructions,
+        timeout: |limits| limits.instructions_ms,
         method: Some(method),
-        aliases: &[],
         input,
         output,
         run,
+        ..ToolSpec::BASE
     }
 }
 

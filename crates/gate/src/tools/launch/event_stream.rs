@@ -12,13 +12,13 @@ use crate::app::Bulkhead;
 use crate::app::launch as runs;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, TimeoutClass, ToolSpec, schema};
+use crate::tools::{Call, ToolSpec, schema};
 use contract::{ErrorCode, Fault};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     // While the client reads, the stream holds neither a slot nor a connection to the database.
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Launch,
+    timeout: |limits| limits.launch_ms,
     ..reading(
         (
             "launch/events",
@@ -66,7 +66,8 @@ struct StreamEnd {
 /// limit of calls.
 async fn stream(call: Call, input: Input) -> Result<StreamEnd, Fault> {
     let run = RunCall::for_reading(call, &input.run_id, input.project_id.as_deref()).await?;
-    let follow_ms = TOOL.timeout.millis(&run.call.app.config).map(|limit| limit / 100 * FOLLOW_PERCENT);
+    let limit_ms = run.call.app.config.timeouts.launch_ms;
+    let follow_ms = (limit_ms > 0).then_some(limit_ms / 100 * FOLLOW_PERCENT);
     let until = follow_ms.map(|limit| tokio::time::Instant::now() + Duration::from_millis(limit));
     let mut last_seq = input.after.unwrap_or(0);
     loop {

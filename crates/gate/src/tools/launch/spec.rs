@@ -3,8 +3,9 @@
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use super::TOOLSET;
 use crate::app::Bulkhead;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset};
+use crate::tools::{Call, Effects, ToolSpec};
 use contract::Fault;
 use tenancy::Scope;
 
@@ -22,16 +23,15 @@ pub(super) const fn reading(names: Names, input: Schema, output: Schema, run: Ru
         name,
         title,
         description,
-        toolset: Toolset::Launch,
+        toolset: TOOLSET,
         effects: Effects::READS,
         scope: Scope::Launch,
         bulkhead: Bulkhead::Search,
-        timeout: TimeoutClass::Default,
-        method: None,
-        aliases: &[],
+        timeout: |limits| limits.default_ms,
         input,
         output,
         run,
+        ..ToolSpec::BASE
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) const fn changing(
     ToolSpec {
         effects,
         bulkhead: Bulkhead::Launch,
-        timeout: TimeoutClass::Launch,
+        timeout: |limits| limits.launch_ms,
         ..reading(names, input, output, run)
     }
 }

@@ -12,7 +12,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search_scope::{RepositoryArguments, repository_roots};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use engine::navigation::{
     Certainty, NavigationPayload, NavigationRequest, Relation, Subject, UsedAs, navigate as answer, present,
@@ -26,16 +26,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     description: "Who calls this, where is it defined, what breaks if it changes: places with the line's text and how each is known. Takes a name \
         (`Context.json`, `src/context.ts:Context.json`) or a place. Lists what imports, scopes and types resolve, not equal names; an ambiguous \
         name answers candidates.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<NavigateInput>,
     output: schema::generate_output_schema::<NavigationPayload>,
     run: |call, arguments| run_typed(call, arguments, navigate),
+    ..ToolSpec::BASE
 };
 
 /// Number of places if `limit` is not given.

@@ -10,7 +10,7 @@ use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search_scope::{RepositoryArguments, repository_roots};
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::Fault;
 use engine::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, TotalRelation, fit};
 use tenancy::Scope;
@@ -19,16 +19,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search_code",
     title: "Search code (simple)",
     description: "A simpler `search`: takes a question or a name, returns the best chunks of code with file, lines and text.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<SearchCodeInput>,
     output: schema::generate_output_schema::<SearchCodeOutput>,
     run: |call, arguments| run_typed(call, arguments, search_code),
+    ..ToolSpec::BASE
 };
 
 /// Number of results if `limit` is not given.

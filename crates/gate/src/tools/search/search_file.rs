@@ -9,7 +9,7 @@ use super::search::{self, SearchInput};
 use crate::app::Bulkhead;
 use crate::tools::search_scope::ALL_REPOSITORIES;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use engine::search::SearchPayload;
 use store::portable::LexicalBackend;
@@ -19,13 +19,11 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "portable/search",
     title: "Search a portable file",
     description: "`search` of one portable index file.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input,
     output: schema::generate_output_schema::<SearchPayload>,
     run: |call, arguments| {
@@ -33,6 +31,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
         let arguments = without_file(arguments);
         run_typed(call, arguments, move |call, input| search_portable_file(call, file, input))
     },
+    ..ToolSpec::BASE
 };
 
 /// The arguments of `search`, and the file.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use store::{Access, Project, ProjectTx, files, vectors};
 use tenancy::{self, Scope};
@@ -15,16 +15,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
     description: "Check the server's health: database, embedding model and, if given, a project; lists issues and how to fix them.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<CheckStatusInput>,
     output: schema::generate_output_schema::<CheckStatusOutput>,
     run: |call, arguments| run_typed(call, arguments, check_status),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

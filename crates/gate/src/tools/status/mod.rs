@@ -1,4 +1,4 @@
 //! Tools that show the health of the server and list the workspaces.
 
-pub(super) mod check_status;
-pub(super) mod workspace_status;
+pub(crate) mod check_status;
+pub(crate) mod workspace_status;

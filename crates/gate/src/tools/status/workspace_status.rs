@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{Fault, ProjectId};
 use store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, files, repositories};
@@ -16,16 +16,15 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "workspace_status",
     title: "Workspace status",
     description: "List the projects and their indexed repositories: what can be searched, and which project_id to pass.",
-    toolset: Toolset::Search,
+    toolset: Toolset::SEARCH,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.default_ms,
     input: schema::generate_schema::<WorkspaceStatusInput>,
     output: schema::generate_output_schema::<WorkspaceStatusOutput>,
     run: |call, arguments| run_typed(call, arguments, workspace_status),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -2,13 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::TOOLSET;
 use super::refresh::refresh_records;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::{Fault, Warning};
 use engine::triage::{self, NewDecision, RECORDS_ROOT, Verdict, record_path};
 use tenancy::Scope;
@@ -18,16 +19,19 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Decide about a finding",
     description: "Record a decision about a security finding. It inherits service, vulnerability and package from the finding and sets \
         the finding's status until it expires; search with mode records finds it.",
-    toolset: Toolset::Triage,
+    toolset: TOOLSET,
     effects: Effects { idempotent: false, ..Effects::WRITES },
     scope: Scope::Triage,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Triage,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.triage_ms,
     input: schema::generate_schema::<TriageDecisionInput>,
     output: schema::generate_output_schema::<TriageDecisionOutput>,
     run: |call, arguments| run_typed(call, arguments, triage_decision),
+    accepts_nul: true,
+    next: Some(|call, result| {
+        vec![call.call("show_file", json!({ "file": result["path"], "repoPath": result["repo"] }))]
+    }),
+    ..ToolSpec::BASE
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -3,10 +3,11 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use super::TOOLSET;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::Fault;
 use engine::triage::{self, FindingDetail, FindingList, FindingSource, STATUSES};
 use store::triage::{BoardPage, FindingFilter, SEVERITIES};
@@ -22,16 +23,15 @@ pub(crate) const LIST: ToolSpec = ToolSpec {
     name: "triage/findings",
     title: "List findings",
     description: "Security findings of a project, filtered and counted, by status and severity.",
-    toolset: Toolset::Triage,
+    toolset: TOOLSET,
     effects: Effects::READS,
     scope: Scope::Triage,
     bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.search_ms,
     input: schema::generate_schema::<FindingsInput>,
     output: schema::generate_output_schema::<FindingList>,
     run: |call, arguments| run_typed(call, arguments, findings),
+    ..ToolSpec::BASE
 };
 
 /// Reads one finding.

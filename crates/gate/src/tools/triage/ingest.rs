@@ -4,12 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::TOOLSET;
 use super::refresh::refresh_records;
 use super::scanner_report::{ScannerReport, report_from_file, report_from_payload};
 use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::tools::{Call, Effects, ProgressUpdate, ToolSpec, schema};
 use contract::{ErrorCode, Fault, Warning};
 use engine::triage::{
     self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT, Report, Split,
@@ -21,16 +22,20 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     title: "Ingest security findings",
     description: "Import a security report (SARIF, Dependabot, AWS Inspector, JSON of scanners, generic JSON): one record per finding, updated in \
         place, and findings that a scanner no longer reports become fixed. `search` with mode records and meta filters finds them. Reports broken items and imports the others.",
-    toolset: Toolset::Triage,
+    toolset: TOOLSET,
     effects: Effects::WRITES,
     scope: Scope::Triage,
     bulkhead: Bulkhead::Index,
-    timeout: TimeoutClass::Triage,
-    method: None,
-    aliases: &[],
+    timeout: |limits| limits.triage_ms,
     input,
     output: schema::generate_output_schema::<TriageIngestOutput>,
     run: |call, arguments| run_typed(call, arguments, triage_ingest),
+    accepts_nul: true,
+    next: Some(|call, result| {
+        let first = result.pointer("/recordIds/0").filter(|id| !id.is_null());
+        first.map(|id| call.call("triage_context_pack", json!({ "recordId": id }))).into_iter().collect()
+    }),
+    ..ToolSpec::BASE
 };
 
 /// The schema of the arguments; `source` also accepts aliases, which the derived schema omits.

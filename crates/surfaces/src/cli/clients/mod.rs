@@ -160,6 +160,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::TEST_MODULES;
     use serde_json::Value;
 
     const URL: &str = "https://code.example.com:8443/mcp";
@@ -298,7 +299,12 @@ mod tests {
     fn ids_are_unique_and_no_client_shows_fewer_tools_than_there_are() {
         for (at, client) in CLIENTS.iter().enumerate() {
             assert!(CLIENTS[..at].iter().all(|other| other.id != client.id), "{}", client.id);
-            let listed = gate::tools::LIST.iter().filter(|tool| tool.toolset.listed_by_default()).count();
+            let listed = TEST_MODULES
+                .gate()
+                .list_of_tools()
+                .iter()
+                .filter(|tool| tool.toolset.listed_by_default())
+                .count();
             assert!(client.tools_max.is_none_or(|most| listed <= most), "{}", client.id);
         }
     }
@@ -307,7 +313,8 @@ mod tests {
     fn the_agent_instructions_name_only_tools_that_exist() {
         for tool in ["search", "show_file", "build_index"] {
             assert!(
-                AGENT_INSTRUCTIONS.contains(&format!("`{tool}`")) && gate::tools::find_tool(tool).is_some(),
+                AGENT_INSTRUCTIONS.contains(&format!("`{tool}`"))
+                    && TEST_MODULES.gate().find_tool(tool).is_some(),
                 "{tool}"
             );
         }

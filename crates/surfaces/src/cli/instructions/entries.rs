@@ -11,7 +11,7 @@ use crate::cli::output::{BAD, BOLD, DIM, styled};
 use crate::cli::session::{CommandResult, Exit, Session};
 use contract::{ErrorCode, Fault, escaped, escaped_line};
 use gate::tools::Progress;
-use gate::tools::browse::{PROMPTS, RenderedPrompt};
+use gate::tools::browse::RenderedPrompt;
 
 /// Name of the operation that selects the entries for a task.
 const APPLY: &str = "apply_instructions";
@@ -224,7 +224,7 @@ struct ApplyInput<'a> {
 
 /// Entry point of `apply`.
 pub(super) async fn apply_entries(session: &Session, args: &ApplyArgs) -> CommandResult {
-    let operation = PROMPTS.iter().find(|prompt| prompt.name == APPLY).ok_or_else(|| {
+    let operation = session.app.modules.prompts().find(|prompt| prompt.name == APPLY).ok_or_else(|| {
         Fault::new(ErrorCode::CapabilityMissing, "This program cannot choose instructions for a task.")
     })?;
     let input = ApplyInput {

@@ -8,9 +8,9 @@ use launch::sarif::to_sarif;
 use serde::Serialize;
 
 use super::check_text;
-use crate::cli::cancellable::cancellable;
-use crate::cli::flags::{parse_project_id, repository};
-use crate::cli::session::{CommandError, CommandResult, Exit, Session};
+use crate::cli::shell::{
+    CommandError, CommandResult, Exit, Session, cancellable, parse_project_id, repository,
+};
 use contract::{ErrorCode, Fault, ProjectId, TOOLING_VERSION, escaped_line};
 use gate::app::launch::{CheckedSite, SiteCheck, check_site};
 

@@ -7,8 +7,7 @@ use launch::issue::{Issue, Severity};
 use launch::report::{GateStatus, ValidationReport};
 use launch::site::counted_by_extension;
 
-use crate::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
-use crate::commit::short_commit;
+use crate::cli::shell::{BAD, BOLD, DIM, GOOD, NOTE, PATH, short_commit, styled};
 use contract::escaped_line;
 use gate::app::launch::CheckedSite;
 

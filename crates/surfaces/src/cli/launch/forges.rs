@@ -6,8 +6,7 @@ use code_hosts::forge::ForgeReport;
 use platform::process::confined::protections;
 use serde::Serialize;
 
-use crate::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
-use crate::cli::session::{CommandResult, Exit, Session};
+use crate::cli::shell::{BAD, BOLD, CommandResult, DIM, Exit, GOOD, NOTE, Session, styled};
 use contract::escaped_line;
 use gate::app::launch::probe_forges;
 

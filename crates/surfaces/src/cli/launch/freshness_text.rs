@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::cli::output::{BAD, DIM, GOOD, PATH, styled};
-use crate::commit::short_commit;
+use crate::cli::shell::{BAD, DIM, GOOD, PATH, short_commit, styled};
 use contract::escaped_line;
 
 /// The number of sentences that are printed.

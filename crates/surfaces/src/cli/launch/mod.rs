@@ -2,16 +2,46 @@
 
 mod check;
 mod check_text;
+mod command_checks;
 mod forges;
 mod freshness_text;
 mod run_text;
 mod runs;
+mod site_checks;
 
-use super::session::{CommandResult, Session};
+use crate::cli::shell::{CommandResult, DoctorCheck, Session, command, parsed};
+use crate::module::ModuleCommand;
+use contract::config::{Config, LaunchSite, SiteLocation};
+use gate::app::App;
+
+/// The command.
+pub(crate) const COMMAND: ModuleCommand = ModuleCommand {
+    command: || {
+        command::<LaunchArgs>(
+            "launch",
+            "Documentation that is proved against an indexed repository: check a site, or have pages written",
+        )
+    },
+    run: |session, matches| Box::pin(async move { run_launch(session, parsed(matches)?).await }),
+    after: "instructions",
+};
+
+/// The checks of `doctor`: sites, tokens of forges, and the protections for the commands of sites.
+pub(crate) async fn doctor_checks(app: &App) -> Vec<DoctorCheck> {
+    let mut checks = site_checks::check_launch(app).await;
+    checks.extend(command_checks::check_commands(app));
+    checks
+}
+
+/// Returns `true` if a site is mirrored from its address.
+pub(crate) fn fetches_repositories(config: &Config) -> bool {
+    let is_mirrored = |site: &LaunchSite| matches!(site.location(), SiteLocation::Address(_));
+    config.launch.enabled && config.launch.sites.iter().any(is_mirrored)
+}
 
 /// Arguments of `launch`.
 #[derive(Debug, clap::Args)]
-pub(super) struct LaunchArgs {
+struct LaunchArgs {
     #[command(subcommand)]
     action: Action,
 }
@@ -45,7 +75,7 @@ enum Action {
 }
 
 /// Entry point of `launch`.
-pub(super) async fn run_launch(session: &Session, args: LaunchArgs) -> CommandResult {
+async fn run_launch(session: &Session, args: LaunchArgs) -> CommandResult {
     match args.action {
         Action::Check(args) => check::run_check(session, args).await,
         Action::Start(args) => runs::start(session, args).await,

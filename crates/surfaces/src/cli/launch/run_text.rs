@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::freshness_text;
-use crate::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
+use crate::cli::shell::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::escaped_line;
 
 /// The number of issues that are printed.

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::run_text;
-use crate::cli::flags::whole_number_in;
-use crate::cli::progress_bar::CallProgressBar;
-use crate::cli::session::{CommandError, CommandResult, Exit, Session, StopSignal, ToolAnswer};
+use crate::cli::shell::{
+    CallProgressBar, CommandError, CommandResult, Exit, Session, StopSignal, ToolAnswer, whole_number_in,
+};
 use contract::{ErrorBody, ErrorCode, Fault, escaped, escaped_line};
 use gate::tools::Progress;
 use gate::tools::browse::{ArtifactBytes, READ_LAUNCH_ARTIFACT};

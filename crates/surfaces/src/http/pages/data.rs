@@ -16,18 +16,21 @@ use super::sessions::{Sessions, SignedIn};
 use crate::answer as shared;
 use crate::http::access::Access;
 use crate::http::tool_routes::call_tool;
+use crate::module::Modules;
 use contract::{Envelope, ErrorCode, Meta};
 use engine::highlighting::CodeText;
-use gate::app::{App, RECORD_SOURCES};
-use gate::tools::browse::{COMPLETE, browse, operations};
-use gate::tools::{Caller, Request, ToolSpec, Toolbox};
+use gate::app::App;
+use gate::tools::browse::{COMPLETE, browse};
+use gate::tools::{Caller, Request, ToolSpec};
 use languages::highlight::HighlightedSpan;
 
-pub(super) use super::page_error::PageError;
+pub use super::page_error::PageError;
 
 /// The caller of a page, and the means of calling.
-pub(super) struct Asker {
+pub struct Asker {
     app: Arc<App>,
+    /// The modules of the server.
+    pub(super) modules: &'static Modules,
     caller: Caller,
     /// `true` if the browser has signed in, so that it can sign out.
     pub(super) is_signed_in: bool,
@@ -45,20 +48,31 @@ impl FromRequestParts<Arc<App>> for Asker {
         let session = parts.extensions.get::<SignedIn>().map(|session| session.0);
         let form_token = access.sessions.forms.of(session, &caller.principal.id);
         let is_signed_in = session.is_some();
-        Ok(Self { app: Arc::clone(app), caller, is_signed_in, form_token, sessions: access.sessions })
+        Ok(Self {
+            app: Arc::clone(app),
+            modules: access.modules,
+            caller,
+            is_signed_in,
+            form_token,
+            sessions: access.sessions,
+        })
     }
 }
 
 /// An answer of the gate.
-pub(super) struct Answered<T> {
-    pub(super) result: T,
-    pub(super) meta: Meta,
+pub struct Answered<T> {
+    /// The result.
+    pub result: T,
+    /// The facts about the call.
+    pub meta: Meta,
 }
 
 impl Asker {
     /// Checks whether the gate lets the asker call a tool or an operation, so that pages offer only what will be answered.
-    pub(super) fn may_call(&self, name: &str) -> bool {
-        [Toolbox::standard(), operations()]
+    #[must_use]
+    pub fn may_call(&self, name: &str) -> bool {
+        let modules = self.app.modules;
+        [modules.tools(), modules.operations()]
             .into_iter()
             .any(|toolbox| toolbox.is_callable(name, &self.app.config, &self.caller))
     }
@@ -69,7 +83,10 @@ impl Asker {
     }
 
     /// Calls a tool.
-    pub(super) async fn tool<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    /// The error of the call.
+    pub async fn tool<T: DeserializeOwned>(
         &self,
         tool: &str,
         arguments: Value,
@@ -79,7 +96,10 @@ impl Asker {
 
     /// Calls a tool that may take long, and waits briefly for its answer: `None` if it has not answered by then. The call
     /// continues, even if the browser has left.
-    pub(super) async fn tool_in_background<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    /// The error of the call.
+    pub async fn tool_in_background<T: DeserializeOwned>(
         &self,
         tool: &'static str,
         arguments: Value,
@@ -98,7 +118,10 @@ impl Asker {
     }
 
     /// Calls an operation that is not a tool.
-    pub(super) async fn operation<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    /// The error of the call.
+    pub async fn operation<T: DeserializeOwned>(
         &self,
         operation: &ToolSpec,
         arguments: Value,
@@ -112,7 +135,10 @@ impl Asker {
     }
 
     /// Returns the names of the repositories of a project; empty if the project does not exist.
-    pub(super) async fn repositories(&self, project: &str) -> Result<Vec<String>, PageError> {
+    ///
+    /// # Errors
+    /// The error of the call.
+    pub async fn repositories(&self, project: &str) -> Result<Vec<String>, PageError> {
         self.completions(json!({ "kind": "repository", "value": "", "project_id": project })).await
     }
 
@@ -131,14 +157,16 @@ impl Asker {
     }
 
     /// Returns the project of this caller for addresses that do not name one.
-    pub(super) fn default_project(&self) -> &str {
+    #[must_use]
+    pub fn default_project(&self) -> &str {
         self.caller.project.as_deref().unwrap_or(DEFAULT_PROJECT)
     }
-}
 
-/// Checks whether a repository holds records, such as findings, and no files.
-pub(super) fn is_of_records(repository: &str) -> bool {
-    RECORD_SOURCES.iter().any(|source| source.root == repository)
+    /// Checks whether a repository holds records, such as findings, and no files.
+    #[must_use]
+    pub fn is_of_records(&self, repository: &str) -> bool {
+        self.modules.is_of_records(repository)
+    }
 }
 
 /// The id of the default workspace.

@@ -8,13 +8,14 @@ use super::layout::Frame;
 use super::text::message;
 
 /// Responds with a whole page that shows an error.
-pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
+pub fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
     let frame = Frame { section, ..Frame::new(asker, project, "Not shown") };
     frame.respond(error.status, &html! { h1 { "This page cannot be shown" } (note(error)) })
 }
 
 /// Renders the error in place of the content.
-pub(super) fn note(error: &PageError) -> Markup {
+#[must_use]
+pub fn note(error: &PageError) -> Markup {
     html! {
         div.note.bad role="alert" {
             p { (message(&error.message)) " " code { (error.code) } }

@@ -97,7 +97,8 @@ pub(super) fn trail(place: &Place<'_>) -> Markup {
 }
 
 /// Returns the error for an address that is not UTF-8, and therefore does not exist.
-pub(super) fn no_such_address() -> PageError {
+#[must_use]
+pub fn no_such_address() -> PageError {
     PageError::new(ErrorCode::NotFound, "There is no such page.")
 }
 

@@ -20,20 +20,22 @@ const TOKEN: &str = "form_token";
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// A form that a page of this server sent.
-pub(super) struct SentForm {
+pub struct SentForm {
     /// The sender of the form.
-    pub(super) asker: Asker,
+    pub asker: Asker,
     fields: BTreeMap<String, String>,
 }
 
 impl SentForm {
     /// Returns a field without surrounding white space; empty if it was not sent.
-    pub(super) fn text(&self, name: &str) -> &str {
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
         self.fields.get(name).map(|value| value.trim()).unwrap_or_default()
     }
 
     /// Returns a field that may be empty; `None` if it is.
-    pub(super) fn optional(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn optional(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
@@ -55,13 +57,17 @@ impl SentForm {
     }
 
     /// Returns the project that the form is about.
-    pub(super) fn project(&self) -> &str {
+    #[must_use]
+    pub fn project(&self) -> &str {
         self.optional("project").unwrap_or_else(|| self.asker.default_project())
     }
 
     /// Carries out the form, unless it was sent before; `done` describes what it did the first time. The form must have the field
-    /// of [`single_use`].
-    pub(super) async fn once<T>(
+    /// of [`single_use::field`].
+    ///
+    /// # Errors
+    /// The error of the work; `ILLEGAL_STATE` if the form was sent before.
+    pub async fn once<T>(
         &self,
         done: &str,
         work: impl Future<Output = Result<T, PageError>>,
@@ -110,7 +116,8 @@ impl FromRequest<Arc<App>> for SentForm {
 }
 
 /// Renders the hidden field of a form that changes something.
-pub(super) fn token_field(asker: &Asker) -> Markup {
+#[must_use]
+pub fn token_field(asker: &Asker) -> Markup {
     let token = asker.form_token.map(|token| token.0.to_hex());
     html! { @if let Some(token) = token { input type="hidden" name=(TOKEN) value=(token.as_str()); } }
 }

@@ -48,11 +48,11 @@ pub(super) async fn begin(
 ) -> Response {
     let next = match unique_parameters(query) {
         Ok(mut parameters) => parameters.remove("next").unwrap_or_default(),
-        Err(fault) => return respond(&app, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
+        Err(fault) => return respond(&access, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
     };
     match start(&app, &access, &headers, &next).await {
         Ok(response) => response,
-        Err(error) => respond(&app, error.status, &next, Some(&error)),
+        Err(error) => respond(&access, error.status, &next, Some(&error)),
     }
 }
 
@@ -99,9 +99,9 @@ pub(super) async fn finish(
             fault.hint = error.hint;
             let claimed = "a browser at the issuer";
             let error = PageError::from(sender.refused(&app, Action::SignIn, claimed, fault));
-            respond(&app, error.status, &next, Some(&error))
+            respond(&access, error.status, &next, Some(&error))
         }
-        Err(error) => respond(&app, error.status, &next, Some(&error)),
+        Err(error) => respond(&access, error.status, &next, Some(&error)),
     };
     with_cookie(response, &cookie.removed())
 }

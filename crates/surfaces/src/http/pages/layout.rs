@@ -5,61 +5,48 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
-use super::data::{Asker, is_of_records};
+use super::data::Asker;
 use super::links::with_parameters;
-use super::paths::{
-    ADMINISTRATION, CATALOG, CATALOG_TOOL, REPOSITORIES, RUNS, RUNS_TOOL, SEARCH, SIGN_OUT, TRIAGE,
-};
+use super::paths::{SEARCH, SIGN_OUT};
+use crate::module::{Modules, NavigationLink};
 use contract::escaped_line;
-use gate::tools::browse::LIST_FINDINGS;
 
-pub(super) use super::links::shown_project;
-
-/// The pages that the head of every page links to. A subsystem adds its first page here.
-pub(super) static NAVIGATION: &[NavigationLink] = &[
-    NavigationLink { label: "Search", path: SEARCH, tool: None },
-    NavigationLink { label: "Repositories", path: REPOSITORIES, tool: None },
-    NavigationLink { label: "Instructions", path: CATALOG, tool: Some(CATALOG_TOOL) },
-    NavigationLink { label: "Triage", path: TRIAGE, tool: Some(LIST_FINDINGS.name) },
-    NavigationLink { label: "Runs", path: RUNS, tool: Some(RUNS_TOOL) },
-    NavigationLink { label: "Administration", path: ADMINISTRATION, tool: Some("config_status") },
-];
-
-/// A link in the head of every page.
-pub(super) struct NavigationLink {
-    label: &'static str,
-    path: &'static str,
-    /// The tool or operation that a caller must be able to call to see the link; a link without one is always shown.
-    tool: Option<&'static str>,
-}
+pub use super::links::shown_project;
 
 /// The frame around the content of a page.
-pub(super) struct Frame<'a> {
-    pub(super) title: &'a str,
-    pub(super) project: &'a str,
+pub struct Frame<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// The project that the page is about.
+    pub project: &'a str,
     /// The repository that the page is about, in which the search box of the head searches; empty if the page is not about one.
-    pub(super) repository: &'a str,
-    /// The page of [`NAVIGATION`] that this one belongs to.
-    pub(super) section: &'a str,
-    /// The links of [`NAVIGATION`] that the asker may use.
-    pub(super) links: Vec<&'static NavigationLink>,
-    pub(super) is_signed_in: bool,
+    pub repository: &'a str,
+    /// The page of the navigation that this one belongs to.
+    pub section: &'a str,
+    /// The modules, whose links the head shows.
+    pub modules: &'static Modules,
+    /// The links that the asker may use.
+    pub links: Vec<&'static NavigationLink>,
+    /// `true` if the browser has signed in, so that it can sign out.
+    pub is_signed_in: bool,
     /// `true` to show the search box in the head; a page with a search box of its own omits it.
-    pub(super) has_search_box: bool,
+    pub has_search_box: bool,
     /// The address of a page that shows work in progress: the script reloads the part `data-live`, which has this address, every few
     /// seconds; without scripts the whole page is reloaded. The browser may show another address, that of a form whose answer this is.
-    pub(super) live: Option<String>,
+    pub live: Option<String>,
 }
 
 impl<'a> Frame<'a> {
     /// Creates the frame of a page without a section, with a search box.
-    pub(super) fn new(asker: &Asker, project: &'a str, title: &'a str) -> Self {
+    #[must_use]
+    pub fn new(asker: &Asker, project: &'a str, title: &'a str) -> Self {
         Self {
             title,
             project,
             repository: "",
             section: "",
-            links: links(|tool| asker.may_call(tool)),
+            modules: asker.modules,
+            links: links(asker.modules, |tool| asker.may_call(tool)),
             is_signed_in: asker.is_signed_in,
             has_search_box: true,
             live: None,
@@ -67,13 +54,14 @@ impl<'a> Frame<'a> {
     }
 
     /// Creates the frame of a page for a user who has not signed in yet.
-    pub(super) fn signed_out(title: &'a str, section: &'a str) -> Self {
+    pub(super) fn signed_out(modules: &'static Modules, title: &'a str, section: &'a str) -> Self {
         Self {
             title,
             project: "",
             repository: "",
             section,
-            links: links(|_| false),
+            modules,
+            links: links(modules, |_| false),
             is_signed_in: false,
             has_search_box: false,
             live: None,
@@ -81,7 +69,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Responds with the page.
-    pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
+    #[must_use]
+    pub fn respond(&self, status: StatusCode, content: &Markup) -> Response {
         (status, Html(self.page(content).into_string())).into_response()
     }
 
@@ -124,7 +113,8 @@ impl<'a> Frame<'a> {
 
     fn search_box(&self) -> Markup {
         // Records are searched in a mode of their own, which the box of the head does not offer.
-        let repository = Some(self.repository).filter(|name| !name.is_empty() && !is_of_records(name));
+        let repository =
+            Some(self.repository).filter(|name| !name.is_empty() && !self.modules.is_of_records(name));
         let label = repository.map_or_else(|| "Search code".to_owned(), |name| format!("Search in {name}"));
         html! {
             form.small role="search" action=(SEARCH) {
@@ -137,12 +127,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Returns the links of [`NAVIGATION`] that need no tool, or one that passes the test.
-fn links(may_call: impl Fn(&str) -> bool) -> Vec<&'static NavigationLink> {
-    NAVIGATION.iter().filter(|link| link.tool.is_none_or(&may_call)).collect()
+/// Returns the links that need no tool, or one that passes the test.
+fn links(modules: &Modules, may_call: impl Fn(&str) -> bool) -> Vec<&'static NavigationLink> {
+    modules.navigation().into_iter().filter(|link| link.tool.is_none_or(&may_call)).collect()
 }
 
 /// Renders the hidden field that keeps the project of a form.
-pub(super) fn project_field(project: &str) -> Markup {
+#[must_use]
+pub fn project_field(project: &str) -> Markup {
     html! { @if !shown_project(project).is_empty() { input type="hidden" name="project" value=(project); } }
 }

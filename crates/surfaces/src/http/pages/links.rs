@@ -7,21 +7,26 @@ use crate::uri_encoding::{PATH, UNRESERVED};
 
 /// A folder or file of a repository.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) project: &'a str,
-    pub(super) repository: &'a str,
-    pub(super) path: &'a str,
+pub struct Place<'a> {
+    /// The project.
+    pub project: &'a str,
+    /// The name of the repository.
+    pub repository: &'a str,
+    /// The path relative to the repository.
+    pub path: &'a str,
 }
 
 impl Place<'_> {
     /// Returns the page of the file.
-    pub(super) fn file(&self) -> String {
+    #[must_use]
+    pub fn file(&self) -> String {
         let Self { project, repository, path } = self;
         format!("/p/{}/r/{}/-/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
     }
 
     /// Returns the page of the file, at a line.
-    pub(super) fn line(&self, line: u32) -> String {
+    #[must_use]
+    pub fn line(&self, line: u32) -> String {
         line_of(&self.file(), line)
     }
 
@@ -58,7 +63,8 @@ pub(super) fn line_of(file: &str, line: u32) -> String {
 }
 
 /// Returns an address with parameters; those without a value are omitted.
-pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+#[must_use]
+pub fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = parameters
         .iter()
         .filter(|(_, value)| !value.is_empty())
@@ -68,12 +74,20 @@ pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String
 }
 
 /// Encodes a text as one segment of a path, or as the value of a parameter.
-pub(super) fn encoded(text: &str) -> String {
+#[must_use]
+pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
+/// Encodes a text as several segments of a path; its slashes separate them.
+#[must_use]
+pub fn encoded_path(text: &str) -> String {
+    utf8_percent_encode(text, PATH).to_string()
+}
+
 /// Returns the project as it appears in addresses: the default workspace needs no name.
-pub(super) fn shown_project(project: &str) -> &str {
+#[must_use]
+pub fn shown_project(project: &str) -> &str {
     if project == "default" { "" } else { project }
 }
 
@@ -83,7 +97,8 @@ pub(super) fn similar_url(project: &str, chunk: i64) -> String {
 }
 
 /// Returns the address of a search with another query.
-pub(super) fn search_url(project: &str, query: &str) -> String {
+#[must_use]
+pub fn search_url(project: &str, query: &str) -> String {
     with_parameters(SEARCH, &[("q", query), ("project", shown_project(project))])
 }
 

@@ -6,21 +6,28 @@ use contract::{ErrorBody, ErrorCode};
 
 /// The reason why a page, or a part of it, cannot be shown.
 #[derive(Debug)]
-pub(super) struct PageError {
-    pub(super) status: StatusCode,
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
+pub struct PageError {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// The error code.
+    pub code: &'static str,
+    /// One sentence: the reason.
+    pub message: String,
+    /// A proposal for what to do next.
+    pub hint: Option<String>,
 }
 
 impl PageError {
-    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    /// Creates the error of a code, with the status of that code.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
     }
 
     /// Returns `true` if nothing was done because the request cannot be carried out as it is. After other errors something may
     /// have been done all the same: at the time limit, for example, a call may just have finished.
-    pub(super) fn is_refusal(&self) -> bool {
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
         self.status.is_client_error() && self.code != ErrorCode::Cancelled.as_str()
     }
 

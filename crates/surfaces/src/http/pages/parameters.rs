@@ -10,15 +10,18 @@ use contract::{ErrorCode, echo};
 
 /// The parameters of a page. An empty one counts as absent, because a form sends its empty fields.
 #[derive(Debug)]
-pub(super) struct Parameters {
+pub struct Parameters {
     /// The project that the page is about.
-    pub(super) project: String,
+    pub project: String,
     values: BTreeMap<String, String>,
 }
 
 impl Parameters {
     /// Reads the query string of a page that has the parameters `known` and `project`.
-    pub(super) fn read(asker: &Asker, sent: SentQuery, known: &[&str]) -> Result<Self, PageError> {
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` for other parameters, and for one that is sent twice.
+    pub fn read(asker: &Asker, sent: SentQuery, known: &[&str]) -> Result<Self, PageError> {
         let mut values = unique_parameters(sent)?;
         values.retain(|_, value| !value.is_empty());
         let project = values.remove("project").unwrap_or_else(|| asker.default_project().to_owned());
@@ -30,17 +33,20 @@ impl Parameters {
     }
 
     /// Returns the value of a parameter; `None` if it was not sent.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
     /// Returns the value of a parameter; empty if it was not sent.
-    pub(super) fn text(&self, name: &str) -> &str {
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 }
 
 /// Returns the address of a page about a project.
-pub(super) fn url(path: &str, project: &str, parameters: &[(&str, &str)]) -> String {
+#[must_use]
+pub fn url(path: &str, project: &str, parameters: &[(&str, &str)]) -> String {
     with_parameters(path, &[&[("project", shown_project(project))], parameters].concat())
 }

@@ -1,9 +1,7 @@
 //! The paths of pages that others link to, and the tools that the pages in the head require, so that no page depends on another for them.
 
-pub(super) const SEARCH: &str = "/";
-pub(super) const REPOSITORIES: &str = "/repositories";
-pub(super) const TRIAGE: &str = "/triage";
-pub(super) const RUNS: &str = "/runs";
+pub(crate) const SEARCH: &str = "/";
+pub(crate) const REPOSITORIES: &str = "/repositories";
 pub(super) const ADMINISTRATION: &str = "/administration";
 
 pub(super) const CATALOG: &str = "/catalog";
@@ -18,5 +16,3 @@ pub(super) const SIGN_OUT: &str = "/sign-out";
 
 /// The tool that the pages of the catalog require.
 pub(super) const CATALOG_TOOL: &str = "instructions_list";
-/// The tool that the pages of launch runs require.
-pub(super) const RUNS_TOOL: &str = "launch_list_runs";

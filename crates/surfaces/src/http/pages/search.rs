@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::answer_notes::{coverage, nothing_indexed, warnings};
-use super::data::{Answered, Asker, PageError, is_of_records};
+use super::data::{Answered, Asker, PageError};
 use super::facets::{Narrowed, facets, is_pattern_mode};
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, search_url, with_parameters};
@@ -177,7 +177,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Ok(answered) => {
             let results = &answered.result;
             let colours = colours(&asker, &results.parts(), &results.sources).await;
-            (StatusCode::OK, found(&state, answered, &known, &colours))
+            (StatusCode::OK, found(&asker, &state, answered, &known, &colours))
         }
         Err(error) if error.is_unindexed() => unindexed(&asker, &state, error, &known).await,
         Err(error) => (error.status, failure::note(error)),
@@ -224,6 +224,7 @@ fn search_form(state: &SearchState, repositories: &[String]) -> Markup {
 }
 
 fn found(
+    asker: &Asker,
     state: &SearchState,
     answered: &Answered<Results>,
     known: &[String],
@@ -232,7 +233,7 @@ fn found(
     let Answered { result, meta } = answered;
     let marks = state.marks();
     let searched: Vec<&String> =
-        known.iter().filter(|name| is_of_records(name) == (state.mode == "records")).collect();
+        known.iter().filter(|name| asker.is_of_records(name) == (state.mode == "records")).collect();
     let repository = match searched[..] {
         [only] if state.repository.is_empty() => only,
         _ => &state.repository,
@@ -348,7 +349,7 @@ async fn unindexed(
     known: &[String],
 ) -> (StatusCode, Markup) {
     let is_known = is_known_project(&state.project, &asker.projects().await);
-    if is_known && known.iter().all(|name| is_of_records(name)) {
+    if is_known && known.iter().all(|name| asker.is_of_records(name)) {
         let content = html! { div.note { p { (message(&error.message)) } } (nothing_indexed()) };
         return (StatusCode::OK, content);
     }

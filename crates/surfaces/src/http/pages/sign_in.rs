@@ -43,12 +43,12 @@ pub(in super::super) fn redirect(request: &Request) -> Response {
 }
 
 /// `GET /sign-in`.
-pub(super) async fn show(State(app): State<Arc<App>>, query: SentQuery) -> Response {
+pub(super) async fn show(Extension(access): Extension<Access>, query: SentQuery) -> Response {
     match unique_parameters(query) {
         Ok(mut parameters) => {
-            respond(&app, StatusCode::OK, &parameters.remove("next").unwrap_or_default(), None)
+            respond(&access, StatusCode::OK, &parameters.remove("next").unwrap_or_default(), None)
         }
-        Err(fault) => respond(&app, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
+        Err(fault) => respond(&access, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
     }
 }
 
@@ -62,13 +62,13 @@ pub(super) async fn sign_in(
 ) -> Response {
     let form = match body::form(request, FORM_BYTES_MAX).await {
         Ok(form) => form,
-        Err((status, fault)) => return respond(&app, status, "", Some(&fault.into())),
+        Err((status, fault)) => return respond(&access, status, "", Some(&fault.into())),
     };
     let field = |name: &str| form.get(name).map(|value| value.trim()).unwrap_or_default();
     let (key, next) = (field("key"), field("next"));
     if key.is_empty() {
         let error = PageError::new(ErrorCode::InvalidRequest, "Type or paste a key.");
-        return respond(&app, error.status, next, Some(&error));
+        return respond(&access, error.status, next, Some(&error));
     }
     let principal = match access.check(key).await {
         Ok(principal) => principal,
@@ -78,11 +78,11 @@ pub(super) async fn sign_in(
                 _ => fault,
             };
             let error = PageError::from(fault);
-            return respond(&app, error.status, next, Some(&error));
+            return respond(&access, error.status, next, Some(&error));
         }
     };
     begin_session(&access, &sender, &headers, (&principal, key), next)
-        .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
+        .unwrap_or_else(|error| respond(&access, error.status, next, Some(&error)))
 }
 
 /// Begins a session for a key or token that was checked, replaces the browser's earlier one, and leads to the requested page.
@@ -130,9 +130,15 @@ fn local_path(next: &str) -> &str {
     if is_local { next } else { search::PATH }
 }
 
-pub(super) fn respond(app: &App, status: StatusCode, next: &str, error: Option<&PageError>) -> Response {
-    let issuer = app.config.oauth.client_id.as_ref().and(app.config.oauth.issuer.as_deref());
-    Frame::signed_out("Sign in", PATH).respond(status, &form(next, issuer, error))
+pub(super) fn respond(
+    access: &Access,
+    status: StatusCode,
+    next: &str,
+    error: Option<&PageError>,
+) -> Response {
+    let oauth = &access.app.config.oauth;
+    let issuer = oauth.client_id.as_ref().and(oauth.issuer.as_deref());
+    Frame::signed_out(access.modules, "Sign in", PATH).respond(status, &form(next, issuer, error))
 }
 
 fn form(next: &str, issuer: Option<&str>, error: Option<&PageError>) -> Markup {

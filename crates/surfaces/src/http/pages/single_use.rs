@@ -18,7 +18,8 @@ const FORMS_MAX: usize = 100;
 const SESSIONS_MAX: usize = 1_000;
 
 /// Renders the hidden field of a form that creates something.
-pub(super) fn field() -> Markup {
+#[must_use]
+pub fn field() -> Markup {
     html! { @if let Ok(value) = unguessable_id() { input type="hidden" name=(FIELD) value=(value); } }
 }
 

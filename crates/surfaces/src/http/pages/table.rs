@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 /// Renders a table that scrolls by itself if it is too wide; `head` and `rows` are rows of it.
-pub(super) fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
+#[must_use]
+pub fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table { thead { tr { (head) } } tbody { (rows) } }

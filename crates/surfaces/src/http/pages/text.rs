@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 /// Renders a time in UTC, to the minute.
-pub(super) fn moment(at: &str) -> Markup {
+#[must_use]
+pub fn moment(at: &str) -> Markup {
     html! { time datetime=(at) { (minute(at)) } }
 }
 
@@ -13,7 +14,8 @@ pub(super) fn minute(at: &str) -> String {
 }
 
 /// Renders a message: text between backticks is code.
-pub(super) fn message(text: &str) -> Markup {
+#[must_use]
+pub fn message(text: &str) -> Markup {
     html! {
         @for (text, is_code) in parts_of_message(text) { @if is_code { code { (text) } } @else { (text) } }
     }
@@ -32,7 +34,8 @@ fn parts_of_message(text: &str) -> Vec<(&str, bool)> {
 }
 
 /// Formats bytes in the largest unit that leaves at least 1, with three digits.
-pub(super) fn bytes(count: u64) -> String {
+#[must_use]
+pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut divisor = 1_u64;

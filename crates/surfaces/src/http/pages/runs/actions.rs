@@ -2,11 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::data::Asker;
-use super::super::forms::token_field;
-use super::super::layout::project_field;
 use super::answers::RunStatus;
 use super::{question, run_url};
+use crate::http::pages::frame::{Asker, project_field, token_field};
 
 /// The actions that need no confirmation: their names in forms, their tools and their labels.
 const ACTIONS: [(&str, &str, &str); 3] = [

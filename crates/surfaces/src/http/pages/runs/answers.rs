@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::super::data::{Asker, PageError};
+use crate::http::pages::frame::{Asker, PageError};
 
 /// The tool that shows a run.
 const STATUS: &str = "launch_get_status";

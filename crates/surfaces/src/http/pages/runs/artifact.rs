@@ -10,19 +10,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::super::data::{Asker, PageError};
-use super::super::layout::Frame;
-use super::super::parameters::Parameters;
-use super::super::text::bytes;
-use super::super::{failure, folder};
 use super::{artifact_url, list, raw_url, run_url};
 use crate::http::launch::file_response;
-use crate::http::query::SentQuery;
+use crate::http::pages::frame::{Asker, Frame, PageError, Parameters, bytes, failure, no_such_address};
+use crate::http::routing::SentQuery;
 use contract::ErrorCode;
 use gate::tools::browse::{ArtifactBytes, READ_LAUNCH_ARTIFACT};
 
-pub(in super::super) const PATH: &str = "/runs/{run_id}/artifacts/{*name}";
-pub(in super::super) const RAW_PATH: &str = "/runs/{run_id}/raw/{*name}";
+pub(super) const PATH: &str = "/runs/{run_id}/artifacts/{*name}";
+pub(super) const RAW_PATH: &str = "/runs/{run_id}/raw/{*name}";
 
 /// The tool that reads artifacts.
 const TOOL: &str = "launch_get_artifact";
@@ -51,9 +47,9 @@ struct Artifact {
 type Address = Result<Path<(String, String)>, PathRejection>;
 
 /// `GET /runs/{run_id}/artifacts/{name}`.
-pub(in super::super) async fn show(asker: Asker, named: Address, sent: SentQuery) -> Response {
+pub(super) async fn show(asker: Asker, named: Address, sent: SentQuery) -> Response {
     let read = || -> Result<_, PageError> {
-        let Path((run_id, name)) = named.map_err(|_| folder::no_such_address())?;
+        let Path((run_id, name)) = named.map_err(|_| no_such_address())?;
         let parameters = Parameters::read(&asker, sent, &["offset"])?;
         let is_malformed = |_| PageError::new(ErrorCode::InvalidRequest, "`offset` must be a number.");
         let offset = parameters.get("offset").unwrap_or("0").parse::<u32>().map_err(is_malformed)?;
@@ -107,9 +103,9 @@ fn parts(project: &str, run_id: &str, artifact: &Artifact, offset: u32) -> Marku
 }
 
 /// `GET /runs/{run_id}/raw/{name}`: a browser saves the file instead of showing it.
-pub(in super::super) async fn send(asker: Asker, named: Address, sent: SentQuery) -> Response {
+pub(super) async fn send(asker: Asker, named: Address, sent: SentQuery) -> Response {
     let read = || -> Result<_, PageError> {
-        let Path((run_id, name)) = named.map_err(|_| folder::no_such_address())?;
+        let Path((run_id, name)) = named.map_err(|_| no_such_address())?;
         Ok((Parameters::read(&asker, sent, &[])?.project, run_id, name))
     };
     let (project, run_id, name) = match read() {

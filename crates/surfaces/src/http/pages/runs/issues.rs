@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::text::{bytes, message};
 use super::answers::{OpenIssue, RunStatus};
 use super::artifact_url;
+use crate::http::pages::frame::{bytes, message};
 
 /// The severities that have a colour, with the class of the colour.
 const COLOURS: [(&str, &str); 3] = [("blocker", "critical"), ("error", "high"), ("warning", "medium")];

@@ -6,19 +6,16 @@ use launch::state::RunState;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::data::Asker;
-use super::super::failure;
-use super::super::layout::{Frame, project_field, shown_project};
-use super::super::parameters::{Parameters, url};
-use super::super::paths::RUNS_TOOL;
-use super::super::table::table;
-use super::super::text::moment;
-use super::super::triage::external_link;
 use super::answers::{ListedRun, RunList};
 use super::{run_url, short_id};
-use crate::http::query::SentQuery;
+use crate::http::pages::frame::{
+    Asker, Frame, Parameters, external_link, failure, moment, project_field, shown_project, table, url,
+};
+use crate::http::routing::SentQuery;
 
-pub(in super::super) use super::super::paths::RUNS as PATH;
+pub(super) const PATH: &str = "/runs";
+/// The tool that lists runs.
+pub(super) const TOOL: &str = "launch_list_runs";
 
 /// Number of runs on a page.
 const RUNS: usize = 50;
@@ -26,13 +23,13 @@ const RUNS: usize = 50;
 const FILTERS: [(&str, &str); 2] = [("product", "product_slug"), ("state", "state")];
 
 /// `GET /runs`.
-pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
+pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     let parameters = match Parameters::read(&asker, sent, &["product", "state", "after"]) {
         Ok(parameters) => parameters,
         Err(error) => return failure::page(&asker, asker.default_project(), PATH, &error),
     };
     let project = parameters.project.as_str();
-    match asker.tool::<RunList>(RUNS_TOOL, arguments(&parameters)).await {
+    match asker.tool::<RunList>(TOOL, arguments(&parameters)).await {
         Ok(answered) => {
             let frame = Frame { section: PATH, ..Frame::new(&asker, project, "Launch runs") };
             frame.respond(StatusCode::OK, &content(&parameters, &answered.result))

@@ -4,9 +4,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::data::{Asker, PageError};
-use super::super::failure;
-use super::super::text::moment;
+use crate::http::pages::frame::{Asker, PageError, failure, moment};
 use gate::tools::browse::{LIST_LAUNCH_EVENTS, RecentEvents};
 
 /// Number of events that are shown.

@@ -4,31 +4,50 @@
 //! All texts of a run come from repositories and from those who start runs, and are shown as text. Everything goes through the
 //! tools, so these pages show and permit the same as agents and the command line.
 
-pub(super) mod artifact;
-pub(super) mod list;
-pub(super) mod question;
-pub(super) mod run;
-
 mod actions;
 mod answers;
+mod artifact;
 mod issues;
+mod list;
 mod log;
 mod progress;
+mod question;
+mod run;
 mod stale;
 
 use std::time::Duration;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
-use percent_encoding::utf8_percent_encode;
+use axum::routing::{MethodFilter, on};
 use serde_json::{Value, json};
 
-use super::data::{Asker, PageError};
-use super::folder;
-use super::links::encoded;
-use super::parameters::{self, Parameters};
-use crate::http::query::SentQuery;
-use crate::uri_encoding::PATH as PATH_ENCODING;
+use crate::http::Route;
+use crate::http::pages::frame::{
+    Asker, PageError, Parameters, encoded, encoded_path, no_such_address, page, url,
+};
+use crate::http::routing::SentQuery;
+use crate::module::NavigationLink;
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+/// The pages.
+pub(crate) const PAGES: &[Route] = &[
+    page(list::PATH, GET, |method| on(method, list::show)),
+    page(run::PATH, GET, |method| on(method, run::show)),
+    page(run::PATH, POST, |method| on(method, run::change)),
+    page(question::CANCEL_PATH, GET, |method| on(method, question::ask_cancel)),
+    page(question::CANCEL_PATH, POST, |method| on(method, question::cancel)),
+    page(question::PUBLISH_PATH, GET, |method| on(method, question::ask_publish)),
+    page(question::PUBLISH_PATH, POST, |method| on(method, question::publish)),
+    page(artifact::PATH, GET, |method| on(method, artifact::show)),
+    page(artifact::RAW_PATH, GET, |method| on(method, artifact::send)),
+];
+
+/// The link in the head of every page.
+pub(crate) const NAVIGATION: &[NavigationLink] =
+    &[NavigationLink { place: 50, label: "Runs", path: list::PATH, tool: Some(list::TOOL) }];
 
 /// The time that a page waits for a call; the call continues, and the page of the run shows its progress.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,19 +59,19 @@ fn run_path(run_id: &str) -> String {
 
 /// Returns the page of a run.
 fn run_url(project: &str, run_id: &str) -> String {
-    parameters::url(&run_path(run_id), project, &[])
+    url(&run_path(run_id), project, &[])
 }
 
 /// Returns the page of an artifact, starting at one of its bytes.
 fn artifact_url(project: &str, run_id: &str, name: &str, offset: &str) -> String {
-    let path = format!("{}/artifacts/{}", run_path(run_id), utf8_percent_encode(name, PATH_ENCODING));
-    parameters::url(&path, project, &[("offset", offset)])
+    let path = format!("{}/artifacts/{}", run_path(run_id), encoded_path(name));
+    url(&path, project, &[("offset", offset)])
 }
 
 /// Returns the address of an artifact's bytes.
 fn raw_url(project: &str, run_id: &str, name: &str) -> String {
-    let path = format!("{}/raw/{}", run_path(run_id), utf8_percent_encode(name, PATH_ENCODING));
-    parameters::url(&path, project, &[])
+    let path = format!("{}/raw/{}", run_path(run_id), encoded_path(name));
+    url(&path, project, &[])
 }
 
 /// Reads the address of a page about a run: the project and the id of the run.
@@ -61,7 +80,7 @@ fn address(
     id: Result<Path<String>, PathRejection>,
     sent: SentQuery,
 ) -> Result<(String, String), PageError> {
-    let Path(run_id) = id.map_err(|_| folder::no_such_address())?;
+    let Path(run_id) = id.map_err(|_| no_such_address())?;
     Ok((Parameters::read(asker, sent, &[])?.project, run_id))
 }
 

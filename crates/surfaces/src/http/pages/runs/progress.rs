@@ -3,10 +3,9 @@
 use launch::state::RunState;
 use maud::{Markup, html};
 
-use super::super::text::{message, moment};
-use super::super::triage::external_link;
 use super::answers::{Publication, RunStatus};
 use super::short_id;
+use crate::http::pages::frame::{external_link, message, moment};
 
 /// Renders the states, with the current one marked. A run that ended early does not show how far it got.
 pub(super) fn states(current: &str) -> Markup {

@@ -6,17 +6,16 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use super::super::data::{Asker, PageError};
-use super::super::forms::{SentForm, token_field};
-use super::super::layout::{Frame, project_field};
-use super::super::{failure, folder};
 use super::answers::{self, RunStatus};
 use super::{address, carry_out, list, run_path, run_url};
-use crate::http::query::SentQuery;
+use crate::http::pages::frame::{
+    Asker, Frame, PageError, SentForm, failure, no_such_address, project_field, token_field,
+};
+use crate::http::routing::SentQuery;
 use contract::ErrorCode;
 
-pub(in super::super) const CANCEL_PATH: &str = "/runs/{run_id}/cancel";
-pub(in super::super) const PUBLISH_PATH: &str = "/runs/{run_id}/publish";
+pub(super) const CANCEL_PATH: &str = "/runs/{run_id}/cancel";
+pub(super) const PUBLISH_PATH: &str = "/runs/{run_id}/publish";
 
 /// An action that needs confirmation.
 pub(super) struct Question {
@@ -63,7 +62,7 @@ impl Question {
 }
 
 /// `GET /runs/{run_id}/cancel`.
-pub(in super::super) async fn ask_cancel(
+pub(super) async fn ask_cancel(
     asker: Asker,
     id: Result<Path<String>, PathRejection>,
     sent: SentQuery,
@@ -72,12 +71,12 @@ pub(in super::super) async fn ask_cancel(
 }
 
 /// `POST /runs/{run_id}/cancel`.
-pub(in super::super) async fn cancel(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
+pub(super) async fn cancel(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
     carry(CANCEL, id, &form).await
 }
 
 /// `GET /runs/{run_id}/publish`.
-pub(in super::super) async fn ask_publish(
+pub(super) async fn ask_publish(
     asker: Asker,
     id: Result<Path<String>, PathRejection>,
     sent: SentQuery,
@@ -86,7 +85,7 @@ pub(in super::super) async fn ask_publish(
 }
 
 /// `POST /runs/{run_id}/publish`.
-pub(in super::super) async fn publish(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
+pub(super) async fn publish(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
     carry(PUBLISH, id, &form).await
 }
 
@@ -105,7 +104,7 @@ async fn ask(
 async fn carry(question: &Question, id: Result<Path<String>, PathRejection>, form: &SentForm) -> Response {
     let (asker, project) = (&form.asker, form.project());
     let Ok(Path(run_id)) = id else {
-        return failure::page(asker, project, list::PATH, &folder::no_such_address());
+        return failure::page(asker, project, list::PATH, &no_such_address());
     };
     match carry_out(asker, question.tool, project, &run_id).await {
         Ok(()) => Redirect::to(&run_url(project, &run_id)).into_response(),

@@ -6,22 +6,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
-use super::super::data::{Asker, PageError};
-use super::super::forms::SentForm;
-use super::super::layout::Frame;
-use super::super::{failure, folder};
 use super::{actions, address, answers, carry_out, issues, list, log, progress, run_url, stale};
-use crate::http::query::SentQuery;
+use crate::http::pages::frame::{Asker, Frame, PageError, SentForm, failure, no_such_address};
+use crate::http::routing::SentQuery;
 use contract::ErrorCode;
 
-pub(in super::super) const PATH: &str = "/runs/{run_id}";
+pub(super) const PATH: &str = "/runs/{run_id}";
 
 /// `GET /runs/{run_id}`.
-pub(in super::super) async fn show(
-    asker: Asker,
-    id: Result<Path<String>, PathRejection>,
-    sent: SentQuery,
-) -> Response {
+pub(super) async fn show(asker: Asker, id: Result<Path<String>, PathRejection>, sent: SentQuery) -> Response {
     match address(&asker, id, sent) {
         Ok((project, run_id)) => respond(&asker, &project, &run_id, None).await,
         Err(error) => failure::page(&asker, asker.default_project(), list::PATH, &error),
@@ -29,10 +22,10 @@ pub(in super::super) async fn show(
 }
 
 /// `POST /runs/{run_id}`: calls the tool of an action.
-pub(in super::super) async fn change(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
+pub(super) async fn change(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
     let (asker, project) = (&form.asker, form.project());
     let Ok(Path(run_id)) = id else {
-        return failure::page(asker, project, list::PATH, &folder::no_such_address());
+        return failure::page(asker, project, list::PATH, &no_such_address());
     };
     let outcome = match actions::tool_of(form.text("action")) {
         Some(tool) => carry_out(asker, tool, project, &run_id).await,

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::text::moment;
 use super::answers::{Freshness, Lines, StaleClaim};
 use super::short_id;
+use crate::http::pages::frame::moment;
 
 /// Renders the stale sentences of a run whose site is watched.
 pub(super) fn stale(freshness: &Freshness) -> Markup {

@@ -5,19 +5,17 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::super::data::{Asker, PageError};
-use super::super::failure;
-use super::super::layout::{Frame, project_field, shown_project};
-use super::super::links::with_parameters;
-use super::super::text::moment;
 use super::{STATUSES, days, finding_address, severity_badge, status_label, unknown_parameter};
-use crate::http::query::{SentQuery, unique_parameters};
+use crate::http::pages::frame::{
+    Asker, Frame, PageError, failure, moment, project_field, shown_project, with_parameters,
+};
+use crate::http::routing::{SentQuery, unique_parameters};
 use contract::ErrorCode;
 use engine::triage::{Count, FindingList, FindingSummary};
 use gate::tools::browse::LIST_FINDINGS;
 use store::triage::SEVERITIES;
 
-pub(in super::super) use super::super::paths::TRIAGE as PATH;
+pub(super) const PATH: &str = "/triage";
 
 /// Number of findings for each status while none is selected.
 const FINDINGS_OF_EACH: usize = 10;
@@ -136,7 +134,7 @@ pub(super) fn text_url(project: &str, text: &str) -> String {
 }
 
 /// `GET /triage`.
-pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
+pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     let state = match BoardState::read(sent, &asker) {
         Ok(state) => state,
         Err(error) => return failure::page(&asker, asker.default_project(), PATH, &error),

@@ -3,11 +3,8 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::data::Asker;
-use super::super::forms::{SentForm, token_field};
-use super::super::layout::project_field;
-use super::super::single_use;
 use super::{STATUSES, finding_address};
+use crate::http::pages::frame::{Asker, SentForm, project_field, single_use_field, token_field};
 use store::triage::{STATUS_FIXED, STATUS_OPEN};
 
 /// The user's input.
@@ -72,7 +69,7 @@ pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Mar
             h2 id="decide" { "Decide" }
             form.stacked method="post" action=(finding_address::PATH) {
                 (token_field(asker))
-                (single_use::field())
+                (single_use_field())
                 (project_field(project))
                 input type="hidden" name="id" value=(id);
                 label for="status" { "Decision" }

@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::links::{Place, search_url};
-use super::super::text::moment;
 use super::answers::Finding;
-use super::{board, external_link};
+use super::board;
+use crate::http::pages::frame::{Place, external_link, moment, search_url};
 use engine::triage::Record;
 
 /// Renders all facts of a finding, in sections; `repositories` are those that may contain its places.

@@ -5,26 +5,19 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::super::data::{Asker, PageError, is_of_records};
-use super::super::failure;
-use super::super::forms::SentForm;
-use super::super::layout::Frame;
-use super::super::links::search_url;
-use super::super::result_colours::colours;
-use super::super::results::{Results, ResultsView};
 use super::answers::{Detail, Finding};
 use super::decide::{Draft, form};
 use super::facts::facts;
 use super::finding_address::url;
 use super::timeline::timeline;
 use super::{board, severity_badge, status_label, unknown_parameter};
-use crate::http::query::{SentQuery, unique_parameters};
-use crate::marks::Marks;
+use crate::http::pages::frame::{Asker, Frame, PageError, SentForm, failure, find_code, moment};
+use crate::http::routing::{SentQuery, unique_parameters};
 use contract::ErrorCode;
 use engine::triage::Record;
 use gate::tools::browse::{READ_FINDING, SEARCH_PAGE};
 
-pub(in super::super) use super::finding_address::PATH;
+pub(super) use super::finding_address::PATH;
 
 /// The tool that records a decision.
 const DECIDE: &str = "triage_decision";
@@ -35,7 +28,7 @@ const EVIDENCE: usize = 8;
 const QUERY_BYTES_MAX: usize = 4096;
 
 /// `GET /triage/finding`.
-pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
+pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     match address(sent, &asker) {
         Ok((project, id)) => respond(&asker, &project, &id, &Draft::default(), None).await,
         Err(error) => failure::page(&asker, asker.default_project(), board::PATH, &error),
@@ -43,7 +36,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
 }
 
 /// `POST /triage/finding`: records a decision.
-pub(in super::super) async fn decide(sent: SentForm) -> Response {
+pub(super) async fn decide(sent: SentForm) -> Response {
     let (project, id, draft) = (sent.project(), sent.text("id"), Draft::read(&sent));
     let deciding = sent.asker.tool::<Value>(DECIDE, draft.arguments(project, id));
     match sent.once("The decision was recorded already.", deciding).await {
@@ -87,7 +80,7 @@ async fn respond(
     let may_search = asker.may_call(SEARCH_PAGE.name);
     let mut repositories =
         if may_search { asker.repositories(project).await.unwrap_or_default() } else { Vec::new() };
-    repositories.retain(|name| !is_of_records(name));
+    repositories.retain(|name| !asker.is_of_records(name));
     let query = evidence_query(&detail.evidence_queries);
     let evidence = match query.is_empty() || !may_search {
         true => html! {},
@@ -124,7 +117,7 @@ fn summary(project: &str, finding: &Finding) -> Markup {
         p.summary {
             (severity_badge(&finding.record.vuln.severity)) " "
             strong { (status_label(&finding.status)) }
-            @if let Some(end) = &finding.status_expires_at { " until " (super::super::text::moment(end)) }
+            @if let Some(end) = &finding.status_expires_at { " until " (moment(end)) }
             " · " a href=(board::url(project)) { "All findings" }
         }
     }
@@ -144,23 +137,10 @@ fn evidence_query(queries: &[String]) -> String {
 
 /// Searches code and documents for the subject of the finding.
 async fn evidence(asker: &Asker, project: &str, query: &str, repositories: &[String]) -> Markup {
-    let arguments = json!({ "query": query, "project_id": project, "repoPath": "*", "top": EVIDENCE });
-    let found = match asker.operation::<Results>(SEARCH_PAGE, arguments).await {
-        Ok(answered) => {
-            let results = answered.result;
-            let colours = colours(asker, &results.parts(), &results.sources).await;
-            let repository = repositories.first().map(String::as_str).unwrap_or_default();
-            let marks = Marks::of_query(query);
-            let view = ResultsView { project, repository, marks: &marks, colours: &colours };
-            html! {
-                @if results.hits.is_empty() {
-                    p { "Neither code nor documents name it." }
-                } @else {
-                    p { a href=(search_url(project, query)) { "All places that name it" } }
-                    (view.hits(&results.hits))
-                }
-            }
-        }
+    let repository = repositories.first().map(String::as_str).unwrap_or_default();
+    let found = match find_code(asker, project, repository, query, EVIDENCE).await {
+        Ok(Some(hits)) => hits,
+        Ok(None) => html! { p { "Neither code nor documents name it." } },
         Err(error) => failure::note(&error),
     };
     html! { section aria-labelledby="evidence" { h2 id="evidence" { "In the code" } (found) } }

@@ -1,9 +1,8 @@
 //! The address of a finding's page, which the board and the form for decisions need as well.
 
-use super::super::layout::shown_project;
-use super::super::links::with_parameters;
+use crate::http::pages::frame::{shown_project, with_parameters};
 
-pub(in super::super) const PATH: &str = "/triage/finding";
+pub(super) const PATH: &str = "/triage/finding";
 
 /// Returns the page of a finding.
 pub(super) fn url(project: &str, id: &str) -> String {

@@ -2,20 +2,37 @@
 //!
 //! Every text of a finding comes from outside and is shown as text; only web addresses become links.
 
-pub(super) mod board;
-pub(super) mod finding;
-
 mod answers;
+mod board;
 mod decide;
 mod facts;
+mod finding;
 mod finding_address;
 mod timeline;
 
+use axum::routing::{MethodFilter, on};
 use maud::{Markup, html};
 
-use super::data::PageError;
+use crate::http::Route;
+use crate::http::pages::frame::{PageError, page};
+use crate::module::NavigationLink;
 use contract::ErrorCode;
+use gate::tools::browse::LIST_FINDINGS;
 use store::triage::SEVERITIES;
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+/// The pages.
+pub(crate) const PAGES: &[Route] = &[
+    page(board::PATH, GET, |method| on(method, board::show)),
+    page(finding::PATH, GET, |method| on(method, finding::show)),
+    page(finding::PATH, POST, |method| on(method, finding::decide)),
+];
+
+/// The link in the head of every page.
+pub(crate) const NAVIGATION: &[NavigationLink] =
+    &[NavigationLink { place: 40, label: "Triage", path: board::PATH, tool: Some(LIST_FINDINGS.name) }];
 
 /// The statuses of findings, with their labels; all but the first and the last are decisions.
 const STATUSES: &[(&str, &str)] = &[
@@ -39,20 +56,6 @@ fn severity_badge(severity: &str) -> Markup {
     html! { span class={ "badge " (class) } { (severity) } }
 }
 
-/// Renders a web address as a link; any other text unchanged.
-pub(super) fn external_link(text: &str) -> Markup {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    let is_web = matches!(scheme.as_deref(), Some("http" | "https"))
-        && !text.contains(|char: char| char.is_whitespace() || char.is_control());
-    html! {
-        @if is_web {
-            a.external href=(text) rel="noopener noreferrer nofollow" { bdi { (text) } }
-        } @else {
-            bdi { (text) }
-        }
-    }
-}
-
 /// Formats a number of days: `1 day`, `12 days`.
 fn days(count: i64) -> String {
     if count == 1 { "1 day".to_owned() } else { format!("{count} days") }
@@ -66,24 +69,6 @@ fn unknown_parameter(name: &str) -> PageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_addresses_of_the_web_become_links() {
-        for address in ["https://example.com/a?b=c", "HTTP://example.com"] {
-            let html = external_link(address).into_string();
-            assert!(
-                html.contains("rel=\"noopener noreferrer nofollow\"") && html.contains("href="),
-                "{html}"
-            );
-        }
-        for text in [
-            "javascript:alert(1)//https://x", "javascript://%0aalert(1)", "//example.com", "https://a b",
-            "file:///x",
-        ] {
-            assert!(!external_link(text).into_string().contains("href"), "{text}");
-        }
-        assert!(!external_link("https://a/\"><script>").into_string().contains("<script>"));
-    }
 
     #[test]
     fn a_severity_without_a_colour_names_no_class() {

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::text::moment;
 use super::answers::PastDecision;
-use super::{external_link, status_label};
+use super::status_label;
+use crate::http::pages::frame::{external_link, moment};
 
 /// Renders the decisions; `is_cut` indicates that there are more.
 pub(super) fn timeline(decisions: &[PastDecision], is_cut: bool) -> Markup {

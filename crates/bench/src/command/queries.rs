@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use super::quality_table::{push_missing, quality_table};
 use super::{current_program, note, open_experiment};
-use crate::cli::session::{CommandError, CommandResult, Exit, Session};
-use bench::{Experiment, Modes, Options, Variant, issues, quality, vectors};
+use crate::{Experiment, Modes, Options, Variant, issues, quality, vectors};
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::{Envelope, ErrorCode, Fault, Meta};
+use surfaces::cli::shell::{CommandError, CommandResult, Exit, Session};
 
 /// The time that a benchmark waits for the vector of a query: an answer without it would measure something else.
 const EMBED_WAIT_MS: u64 = 600_000;

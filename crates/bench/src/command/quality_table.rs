@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use bench::quality::{
+use crate::quality::{
     AbsentFigures, ConfidenceCounts, LeaveOut, LeaveOutScores, OrderFigures, QualityReport, QueryFigures,
     VariantResult,
 };

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::install::install_assets;
-use super::session::{CommandResult, Exit, Session};
-use bench::Experiment;
-
+use crate::Experiment;
 use contract::config::Config;
 use contract::{Fault, escaped_line};
+use surfaces::cli::shell::{CommandResult, Exit, Session, command, install_assets, parsed};
+use surfaces::module::{Module, ModuleCommand};
 
 mod code;
 mod http;
@@ -17,9 +16,20 @@ mod queries;
 mod scale;
 mod speed;
 
+/// The benchmarks as a module of the program: they add a command, and nothing to the gate.
+pub static MODULE: Module = Module { commands: &[COMMAND], ..Module::new(&GATE) };
+
+static GATE: gate::module::Module = gate::module::Module { name: "bench", ..gate::module::Module::EMPTY };
+
+const COMMAND: ModuleCommand = ModuleCommand {
+    command: || command::<BenchArgs>("bench", "Measure quality and speed on repositories with known answers"),
+    run: |session, matches| Box::pin(async move { run_bench(session, parsed(matches)?).await }),
+    after: "health",
+};
+
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
-pub(super) struct BenchArgs {
+struct BenchArgs {
     #[command(subcommand)]
     benchmark: Benchmark,
 }
@@ -41,7 +51,7 @@ enum Benchmark {
 }
 
 /// Entry point of `bench`.
-pub(super) async fn run_bench(session: &Session, args: BenchArgs) -> CommandResult {
+async fn run_bench(session: &Session, args: BenchArgs) -> CommandResult {
     match args.benchmark {
         Benchmark::Quality(args) => return queries::run_quality(session, args).await,
         Benchmark::Issues(args) => return queries::run_issues(session, args).await,
@@ -58,7 +68,7 @@ async fn open_experiment(session: &Session, change: impl FnOnce(&mut Config)) ->
     install_assets(session, None, false).await?;
     let mut config = session.app.config.clone();
     change(&mut config);
-    Experiment::open(config, &session.app.layout, current_program()?)
+    Experiment::open(config, &session.app.layout, current_program()?, session.modules.gate())
 }
 
 fn current_program() -> Result<PathBuf, Fault> {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::DoctorCheck;
+use crate::cli::shell::DoctorCheck;
 use contract::config::{LaunchForge, LaunchSite, SiteLocation};
 use contract::escaped_line;
 use gate::app::{App, blocking};

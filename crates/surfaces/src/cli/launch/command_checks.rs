@@ -1,6 +1,6 @@
 //! Checks of site commands by `doctor`: the protections that this machine gives them, and missing ones that they need.
 
-use super::DoctorCheck;
+use crate::cli::shell::DoctorCheck;
 use gate::app::App;
 use platform::process::confined::{Protection, missing, protections};
 

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{current_program, note, open_experiment};
-use crate::cli::flags::whole_number;
-use crate::cli::session::Session;
-use bench::code::{self, CodeReport, Options};
-use bench::speed::Latency;
+use crate::code::{self, CodeReport, Options};
+use crate::speed::Latency;
 use contract::Fault;
 use embedding::StubEmbedder;
+use surfaces::cli::shell::{Session, whole_number};
 
 /// Arguments of `bench code`.
 #[derive(Debug, clap::Args)]

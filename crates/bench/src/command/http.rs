@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::http::listen;
-use bench::speed::HttpSearch;
+use crate::speed::HttpSearch;
 use contract::config::{Config, Required};
 use contract::{ErrorCode, Fault};
 use gate::app::App;
 use platform::outbound::{HttpClient, Url, http_url};
+use surfaces::http::listen;
+use surfaces::module::Modules;
 
 /// Timeout of one query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,14 +43,18 @@ impl BenchServer {
     ///
     /// # Errors
     /// The faults of [`listen`].
-    pub(super) async fn start(app: &Arc<App>) -> Result<Self, Fault> {
+    pub(super) async fn start(app: &Arc<App>, modules: &'static Modules) -> Result<Self, Fault> {
         let listening = listen(app).await?;
         let unusable = |problem| Fault::internal("The measured server could not be reached.", problem);
         let search = http_url(&format!("http://{}/search", listening.address())).map_err(unusable)?;
         let client = HttpClient::with_keep_alive(QUERY_TIMEOUT).map_err(unusable)?;
         app.start_background();
         let app = Arc::clone(app);
-        Ok(Self { serving: tokio::spawn(async move { listening.serve(&app).await }), search, client })
+        Ok(Self {
+            serving: tokio::spawn(async move { listening.serve(&app, modules).await }),
+            search,
+            client,
+        })
     }
 
     /// Returns a function that sends `POST /search` and returns the result.

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{current_program, http, note, open_experiment};
-use crate::cli::flags::whole_number;
-use crate::cli::session::Session;
-use bench::speed;
+use crate::speed;
 use contract::Fault;
 use embedding::StubEmbedder;
+use surfaces::cli::shell::{Session, whole_number};
 
 /// Arguments of `bench speed`.
 #[derive(Debug, clap::Args)]
@@ -43,7 +42,7 @@ pub(super) async fn run_speed(session: &Session, args: SpeedArgs) -> Result<(), 
         files_max: args.limit_files,
         edits: args.edits,
     };
-    let server = http::BenchServer::start(&experiment.app).await?;
+    let server = http::BenchServer::start(&experiment.app, session.modules).await?;
     let search = server.search_client();
     let report = speed::measure(&experiment, &options, &*search, &|line| note(session, line)).await?;
     session.print_result(&report, &speed_table(&report));

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::cli::flags::whole_number;
-use crate::cli::session::Session;
-use bench::navigation::{self, Judged, Options, Report};
+use crate::navigation::{self, Judged, Options, Report};
 use contract::Fault;
+use surfaces::cli::shell::{Session, whole_number};
 
 /// Arguments of `bench navigation`.
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::{current_program, note, open_experiment};
-use crate::cli::flags::whole_number;
-use crate::cli::session::Session;
-use bench::scale;
+use crate::scale;
 use contract::Fault;
+use surfaces::cli::shell::{Session, whole_number};
 
 /// Arguments of `bench scale`.
 #[derive(Debug, clap::Args)]

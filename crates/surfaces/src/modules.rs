@@ -1,0 +1,60 @@
+//! The modules whose pages, routes and commands are in this package.
+
+use gate::modules as gate_modules;
+
+use crate::cli;
+use crate::http;
+use crate::http::pages;
+#[cfg(any(test, feature = "fuzzing"))]
+use crate::module::Modules;
+use crate::module::{Module, NavigationLink};
+
+/// Searching, reading and indexing code.
+pub static SEARCH: Module = Module {
+    routes: http::tool_routes::ROUTES,
+    pages: pages::SEARCH_PAGES,
+    navigation: &[
+        NavigationLink { place: 10, label: "Search", path: pages::SEARCH, tool: None },
+        NavigationLink { place: 20, label: "Repositories", path: pages::REPOSITORIES, tool: None },
+    ],
+    ..Module::new(&gate_modules::SEARCH)
+};
+
+/// Security findings and decisions.
+pub static TRIAGE: Module = Module {
+    pages: pages::triage::PAGES,
+    navigation: pages::triage::NAVIGATION,
+    commands: &[cli::triage::COMMAND],
+    ..Module::new(&gate_modules::TRIAGE)
+};
+
+/// Setting up, inspecting and cleaning an installation.
+pub static ADMINISTRATION: Module = Module {
+    pages: pages::administration::PAGES,
+    navigation: pages::administration::NAVIGATION,
+    ..Module::new(&gate_modules::ADMINISTRATION)
+};
+
+/// The instruction catalog.
+pub static INSTRUCTIONS: Module = Module {
+    routes: http::instructions::ROUTES,
+    pages: pages::catalog::PAGES,
+    navigation: pages::catalog::NAVIGATION,
+    ..Module::new(&gate_modules::INSTRUCTIONS)
+};
+
+/// Launch runs.
+pub static LAUNCH: Module = Module {
+    routes: http::launch::ROUTES,
+    pages: pages::runs::PAGES,
+    navigation: pages::runs::NAVIGATION,
+    commands: &[cli::launch::COMMAND],
+    doctor_checks: |app| Box::pin(cli::launch::doctor_checks(app)),
+    fetches_repositories: cli::launch::fetches_repositories,
+    ..Module::new(&gate_modules::LAUNCH)
+};
+
+/// The table of these modules, for the tests of this package.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) static TEST_MODULES: Modules =
+    Modules::new(&[&SEARCH, &TRIAGE, &ADMINISTRATION, &INSTRUCTIONS, &LAUNCH]);
