@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use gate::tools::ToolSpec;
 use reqwest::Response;
 use serde_json::{Value, json};
 
@@ -35,12 +36,9 @@ async fn headers_and_paths_narrow_the_listed_tools() {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let all = listed("/mcp", &[]).await;
-    let read_only: Vec<_> = modules()
-        .list_of_tools()
-        .iter()
-        .filter(|tool| tool.effects.read_only && tool.toolset.listed_by_default())
-        .collect();
-    let read_only: Vec<String> = read_only.iter().map(|tool| tool.name.to_owned()).collect();
+    let is_listed = |tool: &&&ToolSpec| tool.effects.read_only && tool.toolset.listed_by_default();
+    let read_only = modules().list_of_tools().iter().filter(is_listed);
+    let read_only: Vec<String> = read_only.map(|tool| tool.name.to_owned()).collect();
     assert!(all.len() > read_only.len());
     assert_eq!(listed("/mcp/readonly", &[]).await, read_only);
     assert_eq!(listed("/mcp", &[("X-MCP-Readonly", "true")]).await, read_only);
