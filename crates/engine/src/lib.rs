@@ -9,5 +9,3 @@ pub mod navigation;
 pub mod highlighting;
 
 pub mod left_out;
-
-pub mod triage;

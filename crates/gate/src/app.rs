@@ -12,7 +12,6 @@ pub mod freshness;
 pub mod index_job;
 pub mod instruction_folders;
 pub mod job_kind;
-pub mod launch;
 mod limits;
 mod method_times;
 mod models;
@@ -106,7 +105,8 @@ pub struct App {
     /// Name of this process in job leases.
     pub worker: String,
     background: TaskTracker,
-    program: PathBuf,
+    /// The `pairofcleats` executable.
+    pub program: PathBuf,
     /// Settings for parsing repository files.
     pub parsing: Parsing,
     /// Colours the code on pages.

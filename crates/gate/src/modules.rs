@@ -8,11 +8,10 @@ use crate::module::Modules;
 use crate::module::{Module, Records};
 use crate::tools::browse::{
     COMPLETE, COMPLETE_INSTRUCTION, COMPLETE_QUERY, CREATE_KEY, FILE_FACTS, LIST_AUDIT, LIST_FILES,
-    LIST_FINDINGS, LIST_FOLDER, LIST_KEYS, LIST_LAUNCH_EVENTS, READ_FILE, READ_FINDING, READ_INSTRUCTION,
-    READ_LAUNCH_ARTIFACT, READ_LAUNCH_PART, READ_LAUNCH_RUN, READ_SYMBOL, REVOKE_KEY, SEARCH_FILE,
-    SEARCH_PAGE, STREAM_DIFFERENCE, STREAM_LAUNCH_EVENTS,
+    LIST_FOLDER, LIST_KEYS, READ_FILE, READ_INSTRUCTION, READ_SYMBOL, REVOKE_KEY, SEARCH_FILE, SEARCH_PAGE,
+    STREAM_DIFFERENCE,
 };
-use crate::tools::{Toolset, admin, artifacts, browse, index, instructions, launch, search, status, triage};
+use crate::tools::{Toolset, admin, artifacts, browse, index, instructions, search, status};
 use crate::{app, catalog};
 use tenancy::Scope;
 
@@ -37,16 +36,6 @@ pub static SEARCH: Module = Module {
     ],
     prompts: &[browse::FIND_CODE, browse::EXPLAIN_CODE, browse::ONBOARD],
     job_kinds: &[&app::index_job::KIND, &app::upkeep_job::KIND],
-    ..Module::EMPTY
-};
-
-/// Security findings and decisions.
-pub static TRIAGE: Module = Module {
-    name: "triage",
-    toolsets: &[triage::TOOLSET],
-    tools: &[&triage::ingest::TOOL, &triage::decision::TOOL, &triage::context_pack::TOOL],
-    operations: &[LIST_FINDINGS, READ_FINDING],
-    records: &[Records { source: &engine::triage::RECORDS, is_hidden: |_, _| false }],
     ..Module::EMPTY
 };
 
@@ -109,38 +98,9 @@ pub static INSTRUCTIONS: Module = Module {
     ..Module::EMPTY
 };
 
-/// Launch runs.
-pub static LAUNCH: Module = Module {
-    name: "launch",
-    toolsets: &[launch::TOOLSET],
-    tools: &[
-        &launch::start_run::TOOL,
-        &launch::start_from_product::TOOL,
-        &launch::start_from_github::TOOL,
-        &launch::get_status::TOOL,
-        &launch::list_runs::TOOL,
-        &launch::get_artifact::TOOL,
-        &launch::validate::TOOL,
-        &launch::fix_next::TOOL,
-        &launch::resume::TOOL,
-        &launch::cancel::TOOL,
-        &launch::open_pr::TOOL,
-    ],
-    operations: &[
-        READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS, LIST_LAUNCH_EVENTS, READ_LAUNCH_RUN, READ_LAUNCH_PART,
-    ],
-    resources: &[&launch::resource::RUNS],
-    job_kinds: &[&app::launch::KIND, &app::launch::WATCH_KIND],
-    check_settings: launch::check_settings,
-    mirrored: launch::mirrored_sites,
-    background: &[|app| Box::pin(app::launch::sweep_runs(app))],
-    index_ended: Some(|app, project| Box::pin(app::launch::index_ended(app, project))),
-    ..Module::EMPTY
-};
-
 /// The table of all modules, for the tests of this package.
 #[cfg(test)]
 pub(crate) fn for_tests() -> &'static Modules {
     static TABLE: OnceLock<Modules> = OnceLock::new();
-    TABLE.get_or_init(|| Modules::new(vec![&SEARCH, &TRIAGE, &ADMINISTRATION, &INSTRUCTIONS, &LAUNCH]))
+    TABLE.get_or_init(|| Modules::new(vec![&SEARCH, &ADMINISTRATION, &INSTRUCTIONS]))
 }

@@ -19,9 +19,6 @@ mod progress;
 mod score;
 mod uri_encoding;
 
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
-
 pub mod mcp;
 
 pub mod http;

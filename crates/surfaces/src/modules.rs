@@ -2,10 +2,9 @@
 
 use gate::modules as gate_modules;
 
-use crate::cli;
 use crate::http;
 use crate::http::pages;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(test)]
 use crate::module::Modules;
 use crate::module::{Module, NavigationLink};
 
@@ -18,14 +17,6 @@ pub static SEARCH: Module = Module {
         NavigationLink { place: 20, label: "Repositories", path: pages::REPOSITORIES, tool: None },
     ],
     ..Module::new(&gate_modules::SEARCH)
-};
-
-/// Security findings and decisions.
-pub static TRIAGE: Module = Module {
-    pages: pages::triage::PAGES,
-    navigation: pages::triage::NAVIGATION,
-    commands: &[cli::triage::COMMAND],
-    ..Module::new(&gate_modules::TRIAGE)
 };
 
 /// Setting up, inspecting and cleaning an installation.
@@ -43,18 +34,6 @@ pub static INSTRUCTIONS: Module = Module {
     ..Module::new(&gate_modules::INSTRUCTIONS)
 };
 
-/// Launch runs.
-pub static LAUNCH: Module = Module {
-    routes: http::launch::ROUTES,
-    pages: pages::runs::PAGES,
-    navigation: pages::runs::NAVIGATION,
-    commands: &[cli::launch::COMMAND],
-    doctor_checks: |app| Box::pin(cli::launch::doctor_checks(app)),
-    fetches_repositories: cli::launch::fetches_repositories,
-    ..Module::new(&gate_modules::LAUNCH)
-};
-
 /// The table of these modules, for the tests of this package.
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) static TEST_MODULES: Modules =
-    Modules::new(&[&SEARCH, &TRIAGE, &ADMINISTRATION, &INSTRUCTIONS, &LAUNCH]);
+#[cfg(test)]
+pub(crate) static TEST_MODULES: Modules = Modules::new(&[&SEARCH, &ADMINISTRATION, &INSTRUCTIONS]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gate::app::launch::WORKERS;
+use launch_runs::runs::WORKERS;
 use serde_json::{Value, json};
 
 use super::golden::{self, README};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use contract::config::CheckCommand;
-use gate::app::launch::copies_folder;
+use launch_runs::runs::copies_folder;
 use platform::process::confined::{Protection, protections};
 use serde_json::{Value, json};
 

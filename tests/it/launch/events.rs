@@ -1,9 +1,9 @@
 //! The log of a run: complete, chained, and the source of everything else that is stored.
 
-use gate::app::launch::{events_after, open_run};
 use launch::event::{Event, EventBody, LogHead, verify_chain};
 use launch::ids::RunId;
 use launch::snapshot::RunSnapshot;
+use launch_runs::runs::{events_after, open_run};
 use serde_json::{Value, json};
 
 use super::{Scene, code};

@@ -6,9 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use gate::app::launch::WorkerTable;
 use launch::evidence::Questions;
 use launch::worker::{LINK, PAGE_PLAN, SiteView, Worker, WorkerError, WorkerInput, WorkerOutput};
+use launch_runs::runs::WorkerTable;
 use serde_json::Value;
 
 use super::{Scene, app_with_workers, bare_site, product, workers};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use contract::config::Config;
-use gate::app::launch::WORKERS;
+use launch_runs::runs::WORKERS;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use store::postgres::embedded::EmbeddedServer;

@@ -3,7 +3,6 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use gate::app::launch::{WORKERS, WorkerTable};
 use launch::evidence::Questions;
 use launch::forms::DRAFTS;
 use launch::validate;
@@ -11,6 +10,7 @@ use launch::worker::{
     LINK, PAGE_PLAN, SiteView, Worker, WorkerError, WorkerInput, WorkerOutput, facts, fix, link, plan, scout,
     snippets, write,
 };
+use launch_runs::runs::{WORKERS, WorkerTable};
 use serde_json::{Value, json};
 
 use super::{Scene, blockers, hashes};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use gate::app::App;
-use gate::app::launch::{events_after, open_run};
 use launch::event::{LogHead, verify_chain};
 use launch::ids::RunId;
 use launch::snapshot::RunSnapshot;
+use launch_runs::runs::{events_after, open_run};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use upkeep::archive::{ImportSettings, export_project, import_project};

@@ -36,7 +36,7 @@ use std::time::Duration;
 use contract::config::{Config, LOCAL_FORGE, LaunchSite};
 use embedding::StubEmbedder;
 use gate::app::App;
-use gate::app::launch::WorkerTable;
+use launch_runs::runs::WorkerTable;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;

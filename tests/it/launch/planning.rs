@@ -1,10 +1,10 @@
 //! A plan that lacks a section is made again by a program that plans otherwise, and never twice from the same inputs.
 
-use gate::app::launch::WorkerTable;
 use launch::evidence::Questions;
 use launch::forms::PRODUCT_FACTS;
 use launch::report::stable_json;
 use launch::worker::{PAGE_PLAN, PLAN, SiteView, Worker, WorkerError, WorkerInput, WorkerOutput};
+use launch_runs::runs::WorkerTable;
 use serde_json::{Value, json};
 
 use super::{Scene, app_with_workers, blockers, drive, product, workers};

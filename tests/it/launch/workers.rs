@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use gate::app::launch::WorkerTable;
 use launch::claim::{Citation, Claim, ClaimKind, claim_id, line_sha256, marker, span_sha256};
 use launch::evidence::Questions;
 use launch::forms::{PRODUCT_FACTS, PagePlan, ProductFacts, SITE_CONTEXT, SNIPPET_CATALOG};
@@ -22,6 +21,7 @@ use launch::validate;
 use launch::worker::{
     self, NewArtifact, PAGE_PLAN, Run, SiteChange, SiteView, Worker, WorkerError, WorkerInput, WorkerOutput,
 };
+use launch_runs::runs::WorkerTable;
 use serde_json::{Value, json};
 
 /// All workers.

@@ -8,7 +8,6 @@ use contract::clock::SystemClock;
 use contract::config::Layout;
 use embedding::StubEmbedder;
 use engine::indexing::{Document, Documents, Options, RecordSource};
-use engine::triage;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use gate::app::App;
@@ -17,6 +16,7 @@ use gate::module::{Module, Modules, Records};
 use serde_json::json;
 use store::DecidedBy;
 use tokio_util::sync::CancellationToken;
+use triage::findings;
 
 use crate::harness::{PROGRAM, Repository, app, home, modules, project, result, settings};
 

@@ -74,23 +74,17 @@ async fn execute_next(app: &Arc<App>, work: &Work) -> Result<bool, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use crate::app::launch;
     use crate::modules;
     use contract::ProjectId;
     use engine::jobs::WRITER_LANE;
     use serde_json::Value;
 
     #[test]
-    fn kinds_have_names_of_their_own_and_those_that_write_an_index_share_a_lane() {
+    fn kinds_that_write_an_index_share_a_lane() {
         let kinds = modules::for_tests().job_kinds();
-        let mut names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
-        names.dedup();
-        assert_eq!(names, ["index", "upkeep", "launch", "launch_watch"]);
-        let run = launch::KIND.job(ProjectId::parse("p").unwrap(), "r_1", Value::Null);
-        assert_eq!((run.lane.as_str(), run.subject.as_str()), ("launch:r_1", "r_1"));
-        let check = launch::WATCH_KIND.job(ProjectId::parse("p").unwrap(), "watch:docs", Value::Null);
-        assert_eq!(check.lane, "launch:watch:docs");
-        for kind in kinds.iter().filter(|kind| !kind.name.starts_with("launch")) {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+        assert_eq!(names, ["index", "upkeep"]);
+        for kind in kinds {
             let job = kind.job(ProjectId::parse("p").unwrap(), "/a", Value::Null);
             assert_eq!((job.kind, job.lane.as_str(), job.subject.as_str()), (kind.name, WRITER_LANE, "/a"));
         }

@@ -267,7 +267,7 @@ impl Call {
     ///
     /// # Errors
     /// `CANCELLED` if the client has gone, or the call was cancelled or timed out.
-    pub(super) async fn send_event(&self, name: &'static str, content: &impl Serialize) -> Result<(), Fault> {
+    pub async fn send_event(&self, name: &'static str, content: &impl Serialize) -> Result<(), Fault> {
         self.events.send(&self.cancel, name, content).await
     }
 

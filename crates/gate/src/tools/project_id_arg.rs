@@ -11,7 +11,7 @@ use contract::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN};
 /// A project id as the client sent it, not yet validated: [`contract::ProjectId`] parses it and reports `VALIDATION_ERROR`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ProjectIdArg(String);
+pub struct ProjectIdArg(String);
 
 impl Deref for ProjectIdArg {
     type Target = str;

@@ -24,11 +24,7 @@ pub fn on_default_host(named: &Path, settings: &config::Git) -> Option<String> {
 }
 
 /// Refuses a relative path in a repository that is an archive or is given by its address: only files outside of a commit can be named.
-pub(super) fn require_path_outside_commit(
-    root: &RepositoryRoot,
-    argument: &str,
-    path: &Path,
-) -> Result<(), Fault> {
+pub fn require_path_outside_commit(root: &RepositoryRoot, argument: &str, path: &Path) -> Result<(), Fault> {
     if root.is_directory() || path.is_absolute() {
         return Ok(());
     }
@@ -66,7 +62,7 @@ fn hides(call: &Call, records: &Records) -> bool {
 ///
 /// # Errors
 /// As [`indexed_repository`].
-pub(super) async fn repository_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+pub async fn repository_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
     Ok(indexed_repository(call, project, named).await?.root)
 }
 

@@ -147,12 +147,12 @@ fn remove_null(object: &mut Map<String, Value>) {
 }
 
 /// The schema of an object without its fields, which another tool's schema describes.
-pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+pub fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "object" })
 }
 
 /// As [`any_object`], for a list of objects.
-pub(super) fn any_objects(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+pub fn any_objects(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "array", "items": { "type": "object" } })
 }
 

@@ -41,7 +41,6 @@ mod hook;
 mod index;
 mod instructions;
 mod keys;
-pub(crate) mod launch;
 mod mcp;
 mod mcp_config;
 mod models;
@@ -55,7 +54,6 @@ mod search;
 mod serve;
 mod sources;
 mod tools;
-pub(crate) mod triage;
 mod trust;
 mod watch;
 

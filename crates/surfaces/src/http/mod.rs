@@ -5,7 +5,7 @@
 //! ambiguous headers) and [`access`] (authentication) before it reaches its handler in [`routes`].
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 
 mod address;
 mod address_lock;
@@ -34,8 +34,7 @@ mod entrances;
 mod etag;
 mod event_stream;
 pub(crate) mod instructions;
-pub(crate) mod launch;
-mod mcp_routes;
+pub(crate) mod mcp_routes;
 mod openapi;
 pub mod pages;
 mod probes;

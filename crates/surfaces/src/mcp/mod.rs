@@ -3,7 +3,7 @@
 //! [`server`] answers requests of every transport; [`wire`] converts tools, envelopes and faults to the types of the protocol.
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 
 mod browse;
 mod capabilities;

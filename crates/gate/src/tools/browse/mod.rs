@@ -1,4 +1,4 @@
-//! Operations that are not tools: those behind MCP prompts, resources and completion, searches, folders and findings on the
+//! Operations that are not tools: those behind MCP prompts, resources and completion, searches and folders on the
 //! pages, the search of a portable file by the command line, and the stream of HTTP.
 //!
 //! They have a [`ToolSpec`] like tools and pass the same gate, but are in a toolbox of their own:
@@ -23,8 +23,6 @@ use super::spec::ToolSpec;
 use crate::app::App;
 use contract::{Envelope, Refusal};
 
-pub use super::launch::artifact_bytes::ArtifactBytes;
-pub use super::launch::recent_events::RecentEvents;
 pub use complete::{Completions, VALUES_MAX};
 pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
@@ -60,21 +58,6 @@ pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
 pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
 /// The changes of the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
 pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
-/// All bytes of an artifact of a launch run; answers [`ArtifactBytes`].
-pub const READ_LAUNCH_ARTIFACT: &ToolSpec = &super::launch::artifact_bytes::TOOL;
-/// The log of a launch run, one event each.
-pub const STREAM_LAUNCH_EVENTS: &ToolSpec = &super::launch::event_stream::TOOL;
-/// The last events of a launch run; answers [`RecentEvents`].
-pub const LIST_LAUNCH_EVENTS: &ToolSpec = &super::launch::recent_events::TOOL;
-/// A launch run as it is now; answers like the tool `launch_get_status`.
-pub const READ_LAUNCH_RUN: &ToolSpec =
-    &ToolSpec { name: "launch/run", title: "Read a launch run", ..super::launch::get_status::TOOL };
-/// A part of an artifact of a launch run; answers like the tool `launch_get_artifact`.
-pub const READ_LAUNCH_PART: &ToolSpec = &ToolSpec {
-    name: "launch/part",
-    title: "Read a part of an artifact",
-    ..super::launch::get_artifact::TOOL
-};
 /// The API keys; answers `KeyList`.
 pub const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
 /// A new API key; answers `CreatedKey`.
@@ -83,10 +66,6 @@ pub const CREATE_KEY: &ToolSpec = &super::admin::keys::CREATE;
 pub const REVOKE_KEY: &ToolSpec = &super::admin::keys::REVOKE;
 /// The audited calls; answers `AuditPage`.
 pub const LIST_AUDIT: &ToolSpec = &super::admin::audit_log::LIST;
-/// Findings, filtered and counted; answers [`engine::triage::FindingList`].
-pub const LIST_FINDINGS: &ToolSpec = &super::triage::findings::LIST;
-/// One finding with its decisions; answers [`engine::triage::FindingDetail`].
-pub const READ_FINDING: &ToolSpec = &super::triage::findings::READ;
 /// Prompts for work with code; each answers [`RenderedPrompt`].
 pub(crate) const FIND_CODE: &ToolSpec = &prompts::FIND_CODE;
 pub(crate) const EXPLAIN_CODE: &ToolSpec = &prompts::EXPLAIN_CODE;
@@ -122,9 +101,7 @@ mod tests {
         for operation in modules.operations().listed(config, &caller) {
             assert!(modules.find_tool(operation.name).is_none(), "{}", operation.name);
             let toolset = match operation.name.split('/').next() {
-                Some("triage") => crate::tools::triage::TOOLSET,
                 Some("keys" | "audit") => Toolset::ADMIN,
-                Some("launch") => crate::tools::launch::TOOLSET,
                 _ => Toolset::SEARCH,
             };
             assert_eq!(operation.toolset, toolset, "{}", operation.name);

@@ -115,7 +115,7 @@ pub(in crate::tools) async fn start(
 }
 
 /// The call as the requester of a job.
-pub(in crate::tools) fn requesting_call(call: &Call) -> RequestingCall<'_> {
+pub fn requesting_call(call: &Call) -> RequestingCall<'_> {
     RequestingCall { app: &call.app, cancel: &call.cancel, slot: &call.slot }
 }
 
@@ -215,10 +215,7 @@ fn check_revisions(root: &RepositoryRoot, patterns: &[String]) -> Result<(), Fau
 }
 
 /// The directories below which the caller may have repositories indexed into the project.
-pub(in crate::tools) async fn indexable_roots(
-    call: &Call,
-    project_id: Option<&str>,
-) -> Result<AllowedRoots, Fault> {
+pub async fn indexable_roots(call: &Call, project_id: Option<&str>) -> Result<AllowedRoots, Fault> {
     let project = call.allowed_project(project_id).await?;
     let app = &call.app;
     AllowedRoots::for_caller(app.store().await?, &app.config, &project, &call.caller.principal).await
@@ -319,7 +316,7 @@ fn as_sentence(clause: &str) -> String {
 
 /// Converts the snapshot of a job into one number that never decreases. A vector counts as four files, which is closer to
 /// its cost than one.
-pub(in crate::tools) fn progress_update(progress: &Progress) -> ProgressUpdate {
+pub fn progress_update(progress: &Progress) -> ProgressUpdate {
     const VECTOR: f64 = 4.0;
     let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);

@@ -91,7 +91,7 @@ pub(super) fn report_stages(call: &Call) -> impl Fn(SearchStage) + Send + Sync +
 }
 
 /// The model of an index; if it cannot be loaded, the configured one; `None` if that fails, too.
-pub(in crate::tools) async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
+pub async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
     embedder_or_reason(app, model).await.ok()
 }
 

@@ -98,7 +98,7 @@ pub(in crate::tools) async fn open_file(
 }
 
 /// Checks that a path is relative and has no `..`.
-pub(in crate::tools) fn require_relative(path: &str) -> Result<String, Fault> {
+pub fn require_relative(path: &str) -> Result<String, Fault> {
     let inside =
         !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     if inside && !path.contains('\0') {

@@ -32,7 +32,6 @@ mod repositories;
 mod repository_word;
 mod result_colours;
 mod results;
-pub(crate) mod runs;
 mod search;
 mod sessions;
 mod sign_in;
@@ -42,7 +41,6 @@ mod symbol;
 mod symbol_graph;
 mod table;
 mod text;
-pub(crate) mod triage;
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ impl PageError {
     }
 
     /// Returns `true` if nothing was indexed yet, which is the initial state of every project.
-    pub(super) fn is_unindexed(&self) -> bool {
+    pub fn is_unindexed(&self) -> bool {
         self.code == ErrorCode::NoIndex.as_str()
     }
 }

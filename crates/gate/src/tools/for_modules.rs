@@ -1,0 +1,8 @@
+//! A door for modules: the items that their tools need.
+
+pub use super::index::index_run::{indexable_roots, progress_update, requesting_call};
+pub use super::project_id_arg::ProjectIdArg;
+pub use super::repository::{repository_root, require_path_outside_commit};
+pub use super::search::execute::embedder;
+pub use super::search::open_file::require_relative;
+pub use super::spec::run_typed;
