@@ -4,7 +4,7 @@ use gate::modules as gate_modules;
 
 use crate::http;
 use crate::http::pages;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 use crate::module::Modules;
 use crate::module::{Module, NavigationLink};
 
@@ -35,5 +35,5 @@ pub static INSTRUCTIONS: Module = Module {
 };
 
 /// The table of these modules, for the tests of this package.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) static TEST_MODULES: Modules = Modules::new(&[&SEARCH, &ADMINISTRATION, &INSTRUCTIONS]);

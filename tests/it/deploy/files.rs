@@ -99,9 +99,10 @@ fn the_image_is_pinned_and_runs_without_privileges() {
         assert!(bootstrap.contains(variant), "{bootstrap}");
     }
     let ignored = text(".dockerignore");
-    for needed in
-        ["Cargo.toml", "Cargo.lock", "src", "crates", "migrations", "models", "benches", "tests/it/main.rs"]
-    {
+    for needed in [
+        "Cargo.toml", "Cargo.lock", "src", "crates", "modules", "migrations", "models", "benches",
+        "tests/it/main.rs",
+    ] {
         assert!(ignored.lines().any(|line| line == format!("!{needed}")), "the build needs {needed}");
         assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(needed).exists(), "{needed}");
     }

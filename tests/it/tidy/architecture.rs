@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use super::{assert_none, files, root};
+use super::{assert_none, files, packages, root};
 
 const PAGE: &str = "ARCHITECTURE.md";
 const LINES_MAX: usize = 250;
@@ -118,7 +118,7 @@ struct Code {
 impl Code {
     fn read(wanted: &BTreeSet<&str>) -> Self {
         let mut code = Self::default();
-        for folder in ["src", "crates", "tests"] {
+        for folder in ["src", "crates", "modules", "tests"] {
             for (path, text) in files(folder, "rs") {
                 code.add(path, &text, wanted);
             }
@@ -174,7 +174,8 @@ impl Code {
 
     fn has_name(&self, segments: &[&str]) -> bool {
         let Some((name, around)) = segments.split_last() else { return false };
-        let is_package = around.is_empty() && root().join("crates").join(name).is_dir();
+        let is_package =
+            around.is_empty() && packages().iter().any(|package| package.ends_with(&format!("/{name}")));
         let mut defining = self.others.get(*name).into_iter().flatten();
         is_package || self.has_function(segments) || defining.any(|file| self.belongs(*file, around))
     }
@@ -295,10 +296,9 @@ fn the_map_is_short_and_complete() {
             "{PAGE}: {lines} lines, over {LINES_MAX}: move details to the comment of their module or to docs/"
         ));
     }
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let package = entry.unwrap().file_name().to_string_lossy().into_owned();
-        if !page.contains(&format!("| `crates/{package}` |")) {
-            violations.push(format!("{PAGE}: the table of packages lacks `crates/{package}`: add a row"));
+    for package in packages() {
+        if !page.contains(&format!("| `{package}` |")) {
+            violations.push(format!("{PAGE}: the table of packages lacks `{package}`: add a row"));
         }
     }
     assert_none(&violations);

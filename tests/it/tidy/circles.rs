@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
-use super::{assert_none, files, production, root};
+use super::{assert_none, files, packages, production};
 
 /// Maximum number of files of a group in which each imports the others, directly or not.
 const GROUP_MAX: usize = 3;
@@ -89,7 +89,7 @@ fn target(module: &ModulePath, path: &str, known: &BTreeSet<ModulePath>) -> Opti
 }
 
 fn imports_of(package: &str) -> Imports {
-    let folder = format!("crates/{package}/src");
+    let folder = format!("{package}/src");
     let sources: Vec<(ModulePath, String)> = files(&folder, "rs")
         .into_iter()
         .map(|(path, text)| (module_of(path.trim_start_matches(&folder).trim_start_matches('/')), text))
@@ -132,12 +132,11 @@ fn groups(imports: &Imports) -> BTreeSet<Vec<&ModulePath>> {
 #[test]
 fn few_files_import_one_another() {
     let mut violations = Vec::new();
-    for package in std::fs::read_dir(root().join("crates")).unwrap() {
-        let package = package.unwrap().file_name().to_string_lossy().into_owned();
+    for package in packages() {
         for group in groups(&imports_of(&package)).iter().filter(|group| group.len() > GROUP_MAX) {
             let members: Vec<String> = group.iter().map(|module| module.join("::")).collect();
             violations.push(format!(
-                "crates/{package}: {} files import one another; move what they share to a file that imports none of them: {}",
+                "{package}: {} files import one another; move what they share to a file that imports none of them: {}",
                 members.len(),
                 members.join(", ")
             ));

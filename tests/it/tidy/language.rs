@@ -21,8 +21,10 @@ const QUESTIONS_PER_THOUSAND: usize = 15;
 
 /// The text of every file that people read.
 fn texts() -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> =
-        ["src", "crates", "tests/it", "benches"].iter().flat_map(|folder| files(folder, "rs")).collect();
+    let mut found: Vec<(String, String)> = ["src", "crates", "modules", "tests/it", "benches"]
+        .iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .collect();
     found.extend(files("docs", "md"));
     for page in ["ARCHITECTURE.md", "README.md", "SECURITY.md"] {
         found.push((page.to_owned(), fs::read_to_string(root().join(page)).unwrap()));

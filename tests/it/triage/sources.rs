@@ -50,7 +50,7 @@ impl Documents for Notes {
 
 static NOTES: RecordSource = RecordSource {
     root: "triage:notes",
-    prepare: |store, project| Box::pin(triage::provision_tables(store, project)),
+    prepare: |store, project| Box::pin(findings::provision_tables(store, project)),
     has_any: |_, _| Box::pin(async { Ok(true) }),
     documents: |_, _, _| Box::new(Notes),
     document: |_, _, path, _| Box::pin(async move { Ok(notes().into_iter().find(|note| note.path == path)) }),

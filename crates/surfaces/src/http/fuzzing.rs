@@ -27,7 +27,7 @@ const BODY_BYTES_MAX: usize = 4096;
 const ANSWER_BYTES_MAX: (usize, usize) = (256, 64 * 1024);
 
 /// Returns the seed corpus.
-pub(crate) fn seed_requests() -> Vec<Vec<u8>> {
+pub fn seed_requests() -> Vec<Vec<u8>> {
     let search = r#"{"query": "retry", "top": 3}"#;
     let text = [
         "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
@@ -52,7 +52,7 @@ type ScannedHeads = Mutex<Option<VecDeque<HeadFraming>>>;
 
 /// Sends `data` as one connection. Asserts that the answer is HTTP, that its size is bounded, and that the scanner finds the
 /// requests that hyper finds.
-pub(crate) fn fuzz_request(data: &[u8]) {
+pub fn fuzz_request(data: &[u8]) {
     static RUNTIME: LazyLock<Option<Runtime>> =
         LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).build().ok());
     let Some(runtime) = &*RUNTIME else { return };

@@ -13,7 +13,7 @@ use crate::modules::TEST_MODULES;
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// Returns the seeds: a byte for the framing, a byte for the buffer size, then the stream.
-pub(crate) fn streams() -> Vec<Vec<u8>> {
+pub fn streams() -> Vec<Vec<u8>> {
     let messages = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
@@ -31,7 +31,7 @@ pub(crate) fn streams() -> Vec<Vec<u8>> {
 
 /// Checks that the messages do not depend on the buffer size, that their length is bounded, and that refusals are valid JSON-RPC
 /// errors.
-pub(crate) fn frames(data: &[u8]) {
+pub fn frames(data: &[u8]) {
     let [framing, buffer, input @ ..] = data else { return };
     let framing = if framing & 1 == 0 { Framing::Lines } else { Framing::Headers };
     let found = all(input, framing, usize::from(*buffer) + 1);
@@ -62,7 +62,7 @@ fn all(input: &[u8], framing: Framing, buffer: usize) -> Vec<Frame> {
 }
 
 /// Returns the seed URIs.
-pub(crate) fn uris() -> Vec<Vec<u8>> {
+pub fn uris() -> Vec<Vec<u8>> {
     let uris = [
         "repo://shop/src/a.rs",
         "REPO://a%20b/c%2Fd/%C3%A9?project=client-a",
@@ -72,7 +72,7 @@ pub(crate) fn uris() -> Vec<Vec<u8>> {
 }
 
 /// Checks that a parsed URI is written so that it parses to the same value.
-pub(crate) fn uri(data: &[u8]) {
+pub fn uri(data: &[u8]) {
     if let Ok(uri) = ResourceUri::parse(&String::from_utf8_lossy(data)) {
         let written = uri.to_string();
         assert_eq!(ResourceUri::parse(&written), Ok(uri), "written as {written}");
