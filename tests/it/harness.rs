@@ -147,6 +147,15 @@ pub(crate) fn stub_app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<
     Arc::new(bare_app(config, home).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
+/// As [`app_with`], with other modules.
+pub(crate) fn app_of(modules: &'static Modules, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    let mut config = settings(home());
+    change(&mut config);
+    let layout = Layout::new(home().to_owned());
+    let app = App::new(config, layout, Arc::new(SystemClock), PathBuf::from(PROGRAM), modules);
+    Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
+}
+
 /// As [`app`], with another clock.
 pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
     let app =

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use gate::app::Bulkhead;
+use gate::app::{App, Bulkhead};
+use gate::module::{Module, Modules};
 use gate::tools::{Call, Caller, Effects, Surface, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 use surfaces::mcp::serve_stream;
@@ -16,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 
 use super::protocol::SseStream;
 use super::{Session, TestServer, initialize_request, listed_by_default};
-use crate::harness::{app_with, http, modules};
+use crate::harness::{app_of, http, modules};
 
 const fn note_tool(name: &'static str, method: &'static str, effects: Effects) -> ToolSpec {
     ToolSpec {
@@ -61,13 +62,24 @@ fn run(call: Call, arguments: Value) -> BoxFuture<'static, Result<Value, Fault>>
 /// An opt-in toolset, which this setting enables.
 const NOTES: Toolset = Toolset::opt_in("notes", |config| config.triage.store_raw_payload);
 
-fn toolbox() -> &'static Toolbox {
-    static TOOLBOX: OnceLock<Toolbox> = OnceLock::new();
-    TOOLBOX.get_or_init(|| modules().tools_and(&[&GET, &PUT]))
+static NOTES_MODULE: Module =
+    Module { name: "notes", toolsets: &[NOTES], tools: &[&GET, &PUT], ..Module::EMPTY };
+
+/// The modules of the program, and the one of this test.
+fn with_notes() -> &'static Modules {
+    static WITH_NOTES: OnceLock<Modules> = OnceLock::new();
+    WITH_NOTES.get_or_init(|| Modules::new(modules().iter().chain([&NOTES_MODULE]).collect()))
+}
+
+fn notes_app(enabled: bool) -> Arc<App> {
+    app_of(with_notes(), |config| {
+        (config.server.port, config.server.drain_ms) = (0, 2000);
+        config.triage.store_raw_payload = enabled;
+    })
 }
 
 async fn start_server(enabled: bool) -> TestServer {
-    TestServer::with_tools(toolbox(), |config| config.triage.store_raw_payload = enabled).await
+    TestServer::over(notes_app(enabled), with_notes().tools()).await
 }
 
 /// A client of the server on standard input and output.
@@ -78,7 +90,7 @@ struct StdioClient {
 
 impl StdioClient {
     fn start(tools: &'static Toolbox) -> Self {
-        let app = app_with(|config| config.triage.store_raw_payload = true);
+        let app = notes_app(true);
         let (client_side, server_side) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(server_side);
         let caller = Caller::local(Surface::Stdio);
@@ -137,7 +149,7 @@ async fn clients(server: &TestServer) -> [(&'static str, McpClient); 3] {
     stream.request(older_request).await;
     stream.send(None, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
     [
-        ("stdio", McpClient::Stdio(StdioClient::open(toolbox()).await)),
+        ("stdio", McpClient::Stdio(StdioClient::open(with_notes().tools()).await)),
         ("streamable", McpClient::Streamable(server.open("/mcp", None).await)),
         ("sse", McpClient::Sse(stream)),
     ]
@@ -196,7 +208,7 @@ async fn methods_answer_bare_results_on_every_transport() {
 #[tokio::test(flavor = "multi_thread")]
 async fn methods_pass_the_admission_gate() {
     let server = start_server(true).await;
-    let session = Session { url: server.url_of("/mcp/x/triage/readonly"), ..server.open("/mcp", None).await };
+    let session = Session { url: server.url_of("/mcp/x/notes/readonly"), ..server.open("/mcp", None).await };
     let refused = session.request(4, "notes/put", json!({ "id": "a" })).await;
     assert_eq!(refused["error"]["code"], -32002, "{refused:#}");
     assert_eq!(refused["error"]["data"]["code"], "MUTATION_DISABLED", "{refused:#}");
@@ -205,7 +217,7 @@ async fn methods_pass_the_admission_gate() {
 
     // Before the session is initialized, our methods are refused like those of the protocol. Afterwards, parameters must be an
     // object.
-    let mut client = StdioClient::start(toolbox());
+    let mut client = StdioClient::start(with_notes().tools());
     let early = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "notes/get" })).await;
     assert_eq!(early["error"]["data"]["code"], "ILLEGAL_STATE", "{early:#}");
     let unknown = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "notes/nope" })).await;
@@ -223,14 +235,13 @@ async fn an_opt_in_toolset_is_callable_by_all_and_listed_only_when_named() {
     let enabled = start_server(true).await;
     let session = enabled.open("/mcp", None).await;
     let at_path = |path: &str| Session { url: enabled.url_of(path), ..session.clone() };
-    let plain: Vec<&str> =
-        modules().list_of_tools().iter().filter(|t| t.toolset.name != "triage").map(|t| t.name).collect();
-    let triage: Vec<&str> =
-        modules().list_of_tools().iter().filter(|t| t.toolset.name == "triage").map(|t| t.name).collect();
-    assert_eq!(at_path("/mcp").tools().await, plain, "an opt-in toolset is not listed by default");
-    assert_eq!(at_path("/mcp/x/triage").tools().await, [&triage[..], &["notes_get", "notes_put"]].concat());
-    let all: Vec<&str> =
-        modules().list_of_tools().iter().map(|tool| tool.name).chain(["notes_get", "notes_put"]).collect();
+    assert_eq!(
+        at_path("/mcp").tools().await,
+        listed_by_default(),
+        "an opt-in toolset is not listed by default"
+    );
+    assert_eq!(at_path("/mcp/x/notes").tools().await, ["notes_get", "notes_put"]);
+    let all: Vec<&str> = with_notes().list_of_tools().iter().map(|tool| tool.name).collect();
     assert_eq!(at_path("/mcp/x/all").tools().await, all);
     assert!(!at_path("/mcp/x/search").tools().await.contains(&"notes_get".to_owned()));
 
@@ -250,7 +261,7 @@ async fn an_opt_in_toolset_is_callable_by_all_and_listed_only_when_named() {
 
     let disabled = start_server(false).await;
     let session = disabled.open("/mcp", None).await;
-    let named = Session { url: disabled.url_of("/mcp/x/triage"), ..session.clone() };
+    let named = Session { url: disabled.url_of("/mcp/x/notes"), ..session.clone() };
     assert_eq!(named.tools().await, Vec::<String>::new(), "not listed even when named");
     for name in ["notes_get", "note_read"] {
         let refused = session.call(3, name, json!({ "id": "a" })).await;

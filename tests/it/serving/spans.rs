@@ -114,7 +114,9 @@ impl Server {
 
     async fn index(&self, request_id: &str, arguments: Value) -> Value {
         let request = http().post(format!("{}/tools/build_index", self.url)).json(&arguments);
-        let (status, answer) = send_json(request.header("x-request-id", request_id)).await;
+        let request =
+            request.header("x-request-id", request_id).header("traceparent", trace_parent(request_id));
+        let (status, answer) = send_json(request).await;
         assert!(status.is_success(), "{answer:#}");
         answer["result"].clone()
     }
@@ -125,6 +127,15 @@ impl Server {
         assert!(self.child.wait().unwrap().success());
         self.log.join().unwrap()
     }
+}
+
+/// The header of a client that follows its calls itself: the ids are made of the first letters of the request id.
+fn trace_parent(request_id: &str) -> String {
+    format!("00-{:032x}-{:016x}-01", seed(request_id), 7)
+}
+
+fn seed(request_id: &str) -> u64 {
+    request_id.bytes().fold(1, |seed, byte| seed << 8 | u64::from(byte))
 }
 
 /// The files of a project, locked: statements that read them wait.
@@ -182,6 +193,8 @@ async fn a_call_is_followed_through_its_job_to_its_statements() {
     let spans = Spans(collector.spans.lock().unwrap().clone());
     let call = spans.find("call", "request", "the-slow");
     assert_eq!(text(call, "tool").as_deref(), Some("build_index"));
+    assert_eq!(call.trace_id, u128::from(seed("the-slow")).to_be_bytes(), "the trace of the client");
+    assert_eq!(call.parent_span_id, 7u64.to_be_bytes(), "below its span");
     let of_call: Vec<&Span> = spans.0.iter().filter(|span| span.trace_id == call.trace_id).collect();
     // On a busy machine other statements are slow too, outside the job as well.
     let is_of_job = |span: &&&Span| spans.path(span) == ["statement", "job", "call"];

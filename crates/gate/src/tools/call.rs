@@ -27,7 +27,7 @@ use contract::{
     ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, ProjectId, Refusal, Violation, Warning, echo,
     escape_invisible,
 };
-use platform::telemetry::RunKind;
+use platform::telemetry::{RunKind, join_trace};
 use store::AuditEntry;
 
 /// One call as a surface receives it.
@@ -197,7 +197,11 @@ fn span_of(spec: &ToolSpec, call: &Call) -> Span {
     let (surface, request) = (call.caller.surface.as_str(), call.caller.request_id.as_deref());
     let queued = tracing::field::Empty;
     // Of level error, so that warnings name their call whatever `log.filter` selects.
-    tracing::error_span!("call", call = id, tool = spec.name, surface, request, queued)
+    let span = tracing::error_span!("call", call = id, tool = spec.name, surface, request, queued);
+    if let Some(parent) = &call.caller.trace_parent {
+        join_trace(&span, parent);
+    }
+    span
 }
 
 /// The text of a query, if the audit log keeps it.

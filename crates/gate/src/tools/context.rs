@@ -72,6 +72,8 @@ pub struct Caller {
     pub project: Option<String>,
     /// Correlation id, echoed in `_meta.requestId`.
     pub request_id: Option<String>,
+    /// The span of the client that the call belongs to, as the header `traceparent` of W3C Trace Context.
+    pub trace_parent: Option<String>,
     /// The tools that it may see and call.
     pub visibility: ToolVisibility,
 }
@@ -122,6 +124,7 @@ impl Caller {
             roots: Vec::new(),
             project: None,
             request_id: None,
+            trace_parent: None,
             visibility: ToolVisibility::default(),
         }
     }

@@ -7,4 +7,4 @@ mod traces;
 
 pub use logs::start_logging;
 pub use metrics::{ConnectionEnd, Gauges, LostEntries, Metrics, RunKind, to_prometheus_format};
-pub use traces::send_remaining_spans;
+pub use traces::{join_trace, send_remaining_spans};

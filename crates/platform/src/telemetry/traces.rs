@@ -1,15 +1,19 @@
 //! Spans sent to an OpenTelemetry collector, if the operator configured one.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_http::{Bytes, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
 use tokio::runtime::{Builder, Runtime};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use crate::outbound::{HttpClient, HttpError, http_url};
 use contract::TOOLING_VERSION;
@@ -63,6 +67,16 @@ pub(super) fn start(url: &str) -> Result<Tracer, String> {
     let tracer = provider.tracer(SERVICE);
     let _ = EXPORTER.set(Exporter { provider, _runtime: runtime });
     Ok(tracer)
+}
+
+/// Makes a new span a part of the client's trace. `parent` is a header `traceparent`; a malformed one is ignored.
+pub fn join_trace(span: &tracing::Span, parent: &str) {
+    if EXPORTER.get().is_none() {
+        return;
+    }
+    let headers = HashMap::from([("traceparent".to_owned(), parent.to_owned())]);
+    // A layer that does not follow this span has no use for its parent.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&headers));
 }
 
 /// Sends the spans that are not sent yet, at the end of the process.

@@ -34,6 +34,9 @@ use tenancy::{self, Keyring, Principal, SignInClient, TokenVerifier};
 const PROXY_HEADERS: [HeaderName; 3] =
     [header::FORWARDED, HeaderName::from_static("x-forwarded-for"), HeaderName::from_static("x-real-ip")];
 
+/// The header that names the span of the client, by W3C Trace Context. A malformed one is ignored, as the standard demands.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
 /// State of the authentication middleware.
 #[derive(Clone)]
 pub(super) struct Access {
@@ -156,6 +159,7 @@ fn caller_from_headers(
         roots: Vec::new(),
         project,
         request_id: Some(request_id),
+        trace_parent: headers.get(TRACE_PARENT).and_then(|value| value.to_str().ok()).map(str::to_owned),
         visibility: operator.intersect(&requested),
     })
 }
