@@ -251,11 +251,11 @@ fn scopes_are_granted_by_name() {
 
 /// Words of modules that the gate and the surfaces do not use, and the places that may: scopes are one list, and the queue and the time
 /// limit of launch runs are settings of the server.
-const MODULE_WORDS: &[&str] = &["triage", "findings", "launch"];
+const MODULE_WORDS: &[&str] = &["triage", "launch"];
 const MODULE_WORDS_IN: &[(&str, &str)] = &[
-    ("crates/surfaces/src/http/pages/administration/keys.rs", "Scope::"),
+    ("crates/surfaces/src/http/pages/administration/keys.rs", "scope::"),
     ("crates/gate/src/app/admission/mod.rs", "launch"),
-    ("crates/gate/src/tools/call.rs", "Bulkhead::Launch"),
+    ("crates/gate/src/tools/call.rs", "bulkhead::launch"),
     ("crates/gate/src/tools/admin/cache_gc.rs", "launch_keep_days"),
 ];
 
@@ -267,7 +267,7 @@ fn the_gate_and_the_surfaces_name_no_module() {
             let code = line.split("//").next().unwrap_or_default();
             let words: Vec<String> =
                 code.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
-            let is_allowed = MODULE_WORDS_IN.iter().any(|(file, part)| path == *file && code.contains(part));
+            let is_allowed = MODULE_WORDS_IN.iter().any(|(file, part)| path == *file && code.to_lowercase().contains(part));
             if !is_allowed && words.iter().any(|word| MODULE_WORDS.contains(&word.as_str())) {
                 violations.push(format!("{path}:{}: names a module", number + 1));
             }
