@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Module rows of packages that have several, from top to bottom. Modules of one row do not use one another. Between packages,
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
-    ("crates/gate/src", &[&["modules"], &["module", "tools"], &["app"], &["catalog"]]),
+    ("crates/gate/src", &[&["modules"], &["module", "tools"], &["app"]]),
     ("crates/engine/src", &[&["navigation", "highlighting", "left_out"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",
@@ -27,7 +27,15 @@ const ROWS: &[(&str, &[&[&str]])] = &[
 /// Crates that only some paths may name.
 const FENCED: &[(&str, &[&str])] = &[
     ("axum", &["crates/surfaces/src/", "modules/"]),
-    ("maud", &["crates/surfaces/src/http/pages/", "modules/launch/src/pages/", "modules/triage/src/pages/"]),
+    (
+        "maud",
+        &[
+            "crates/surfaces/src/http/pages/",
+            "modules/instructions/src/pages/",
+            "modules/launch/src/pages/",
+            "modules/triage/src/pages/",
+        ],
+    ),
     ("rmcp", &["crates/surfaces/src/"]),
     ("tower", &["crates/surfaces/src/"]),
     ("tower_http", &["crates/surfaces/src/"]),

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn links_are_in_the_order_of_their_places() {
         let labels: Vec<&str> = TEST_MODULES.navigation().iter().map(|link| link.label).collect();
-        assert_eq!(labels, ["Search", "Repositories", "Instructions", "Administration"]);
+        assert_eq!(labels, ["Search", "Repositories", "Administration"]);
     }
 
     #[test]
