@@ -41,7 +41,7 @@ pub struct Module {
     pub mirrored: fn(&Config) -> Vec<RepositoryAddress>,
     /// Tasks that a server runs until it shuts down.
     pub background: &'static [BackgroundTask],
-    /// Tasks that a server runs only if it refreshes what it has by itself.
+    /// Tasks that run beside the automatic refreshes of indexes, until the server shuts down.
     pub refreshes: &'static [BackgroundTask],
     /// Kinds of its background writers.
     pub writers: &'static [&'static WriterKind],
@@ -279,21 +279,5 @@ impl Modules {
     /// The fault of the first module that refuses its settings.
     pub fn check_settings(&self, config: &Config) -> Result<(), Fault> {
         self.iter().try_for_each(|module| (module.check_settings)(config))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::modules;
-    use store::postgres::MODULES;
-
-    #[test]
-    fn each_record_source_has_a_root_of_its_own_that_names_its_module() {
-        let roots: Vec<&str> = modules::for_tests().record_sources().map(|source| source.root).collect();
-        for (at, root) in roots.iter().enumerate() {
-            let (module, name) = root.split_once(':').unwrap_or_else(|| panic!("{root}"));
-            assert!(MODULES.iter().any(|known| known.name == module) && !name.is_empty(), "{root}");
-            assert!(!roots[..at].contains(root), "{root}");
-        }
     }
 }

@@ -12,6 +12,7 @@
 //! | `tools` | the tools and operations that clients call |
 //! | `routes` | HTTP routes |
 //! | `pages` | pages about the catalog |
+//! | `dashboard` | the page without keys for people on this machine |
 //! | `commands` | `pairofcleats instructions` |
 
 mod catalog;
@@ -23,6 +24,7 @@ mod usage_writer;
 mod tools;
 
 mod commands;
+mod dashboard;
 mod pages;
 mod routes;
 
@@ -34,5 +36,6 @@ pub static MODULE: Module = Module {
     pages: pages::PAGES,
     navigation: pages::NAVIGATION,
     commands: &[commands::COMMAND],
+    dashboard: Some(dashboard::routes),
     ..Module::new(&tools::MODULE)
 };

@@ -241,3 +241,23 @@ impl Writer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static NOTES: WriterKind =
+        WriterKind { name: "notes", title: "notes", lost: "notes were", metric: LostEntries::Usage };
+
+    #[test]
+    fn a_kind_has_one_writer_that_counts_in_readiness() {
+        let writers = Writers::default();
+        let writer = writers.of_kind(&NOTES);
+        assert!(Arc::ptr_eq(&writer, &writers.of_kind(&NOTES)));
+        let since = Instant::now();
+        writer.state().failing_since = Some(since);
+        assert!(writers.behind(since).is_none());
+        let behind = writers.behind(since + BEHIND_MAX).unwrap();
+        assert!(behind.contains("`notes`"), "{behind}");
+    }
+}

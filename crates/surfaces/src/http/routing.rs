@@ -7,4 +7,4 @@ pub use super::query::{SentQuery, typed_arguments, unique_parameters};
 pub use super::request_parts::RequestId;
 pub use super::route::{Operation, Route};
 pub use super::tool_routes::{call_tool, query_arguments, read_arguments};
-pub use crate::answer::refused as refused_call;
+pub use crate::answer::{refused as refused_call, unguessable_id};

@@ -132,7 +132,8 @@ mod tests {
     use super::*;
     use crate::modules::TEST_MODULES;
     use contract::Meta;
-    use gate::tools::ToolSpec;
+    use gate::module::{Module, Modules};
+    use gate::tools::{ToolSpec, Toolset};
 
     /// Returns violations of the naming rules.
     fn complaints(tools: &[&ToolSpec]) -> Vec<String> {
@@ -191,6 +192,32 @@ mod tests {
             let said = complaints(&entries.iter().collect::<Vec<_>>());
             assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:?}");
         }
+    }
+
+    static GET_NOTE: ToolSpec = ToolSpec {
+        name: "notes_get",
+        method: Some("notes/get"),
+        toolset: Toolset::listed("notes"),
+        ..ToolSpec::BASE
+    };
+    static NOTES: Module = Module { toolsets: &[GET_NOTE.toolset], tools: &[&GET_NOTE], ..Module::EMPTY };
+
+    #[test]
+    fn the_older_form_names_a_method_of_its_toolset() {
+        let modules = Modules::new(vec![&NOTES]);
+        let tools = modules.tools();
+        let meant = |method: &str, action: &str| {
+            dispatched(tools, method.to_owned(), Some(json!({ "action": action, "id": "a" })))
+        };
+        let (method, params) = meant("notes/dispatch", "get").unwrap();
+        assert_eq!((method.as_str(), params), ("notes/get", Some(json!({ "id": "a" }))));
+        assert_eq!(meant("notes/get", "put").unwrap().1, Some(json!({ "action": "put", "id": "a" })));
+        let error = meant("notes/dispatch", "put").unwrap_err();
+        let data = error.data.unwrap();
+        assert_eq!((error.code.0, data["method"].as_str()), (-32601, Some("notes/dispatch")));
+        assert!(data["hint"].as_str().unwrap().contains("such as `notes/get`"), "{data}");
+        assert!(is_served(tools, "notes/dispatch") && is_counted_as_call(tools, "notes/dispatch"));
+        assert!(!is_served(tools, "other/dispatch"));
     }
 
     #[test]

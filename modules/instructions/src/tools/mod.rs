@@ -101,3 +101,19 @@ fn record_method(app: &App, call: &EndedCall<'_>) {
         tracing::info!(project, outcome, ms, "{method} of the instruction catalog");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MODULE;
+    use super::table::CATALOG_TOOLS;
+
+    #[test]
+    fn each_tool_is_a_method_and_in_the_table() {
+        let listed: Vec<&str> = MODULE.tools.iter().map(|tool| tool.name).collect();
+        let in_table: Vec<&str> = CATALOG_TOOLS.iter().map(|row| row.spec.name).collect();
+        assert_eq!(listed, in_table);
+        for tool in MODULE.tools {
+            assert_eq!(tool.method.map(|method| method.replace('/', "_")).as_deref(), Some(tool.name));
+        }
+    }
+}

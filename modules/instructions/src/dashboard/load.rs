@@ -8,11 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::page;
-use crate::http::query::{SentQuery, unique_parameters};
-use crate::http::tool_routes::call_tool;
 use contract::{Envelope, ErrorCode, Fault, echo};
 use gate::app::App;
 use gate::tools::{Caller, Surface};
+use surfaces::http::routing::{SentQuery, call_tool, unique_parameters};
 
 /// Maximum number of entries on a page; fewer if they are large, because answers have a size limit.
 const ENTRIES_MAX: usize = 200;
