@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Module rows of packages that have several, from top to bottom. Modules of one row do not use one another. Between packages,
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
-    ("crates/gate/src", &[&["modules"], &["module", "tools"], &["app"]]),
+    ("crates/gate/src", &[&["modules"], &["tools"], &["app"]]),
     ("crates/engine/src", &[&["navigation", "highlighting", "left_out"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",
@@ -23,6 +23,9 @@ const ROWS: &[(&str, &[&[&str]])] = &[
         ],
     ),
 ];
+
+/// Files without a row: the value that a module hands over refers to all rows, and they to it.
+const BETWEEN_ROWS: &[&str] = &["crates/gate/src/module.rs"];
 
 /// Crates that only some paths may name.
 const FENCED: &[(&str, &[&str])] = &[
@@ -136,7 +139,7 @@ fn a_module_uses_only_rows_below_it() {
         for (path, text) in files(folder, "rs") {
             let relative = path.strip_prefix(folder).unwrap().trim_start_matches('/');
             let module = relative.split(['/', '.']).next().unwrap();
-            if matches!(module, "lib" | "main") {
+            if matches!(module, "lib" | "main") || BETWEEN_ROWS.contains(&path.as_str()) {
                 continue;
             }
             let row = *row_of.get(module).unwrap_or_else(|| panic!("{path}: module `{module}` has no row"));
