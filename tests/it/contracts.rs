@@ -154,3 +154,14 @@ fn the_tools_without_a_project_are_named() {
     let sentence = format!("`project_id`, which every tool takes except {}", others.join(" and "));
     assert!(readme.contains(&sentence), "README.md must say: {sentence}");
 }
+
+#[test]
+fn each_record_source_has_a_root_of_its_own_that_names_its_module() {
+    let roots: Vec<&str> = modules().record_sources().map(|source| source.root).collect();
+    for (at, root) in roots.iter().enumerate() {
+        let (module, name) = root.split_once(':').unwrap_or_else(|| panic!("{root}"));
+        let is_known = store::postgres::MODULES.iter().any(|known| known.name == module);
+        assert!(is_known && !name.is_empty() && !roots[..at].contains(root), "{root}");
+    }
+    assert!(!roots.is_empty());
+}

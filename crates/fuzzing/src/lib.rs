@@ -24,15 +24,20 @@ use store::portable::fuzzing as portable;
 use surfaces::http::fuzzing as http;
 use surfaces::mcp::fuzzing as mcp;
 use surfaces::module::Modules;
-use surfaces::modules::{ADMINISTRATION, INSTRUCTIONS, SEARCH};
+use surfaces::modules::{ADMINISTRATION, SEARCH};
 use tenancy::fuzzing as tenancy;
 use triage::findings::fuzzing as findings;
 use upkeep::archive::fuzzing as archive;
 use upkeep::install::fuzzing as install;
 
 /// The modules whose tools have arguments.
-static MODULES: Modules =
-    Modules::new(&[&SEARCH, &triage::MODULE, &ADMINISTRATION, &INSTRUCTIONS, &launch_runs::MODULE]);
+static MODULES: Modules = Modules::new(&[
+    &SEARCH,
+    &triage::MODULE,
+    &ADMINISTRATION,
+    &instruction_catalog::MODULE,
+    &launch_runs::MODULE,
+]);
 
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]

@@ -10,35 +10,31 @@ mod cleaning;
 mod dictionaries;
 pub mod freshness;
 pub mod index_job;
-pub mod instruction_folders;
 pub mod job_kind;
 mod limits;
-mod method_times;
 mod models;
 mod pinning;
 mod project_repositories;
 mod unused_mirrors;
 pub mod upkeep_job;
-mod usage_writer;
 pub mod worker;
 mod writers;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OnceCell, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::UsageCounter;
 use crate::module::Modules;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
-use contract::{ErrorCode, Fault, ProjectId, Refusal};
+use contract::{ErrorCode, Fault, Refusal};
 use embedding::Embedder;
 use engine::highlighting::Highlighter;
 use engine::indexing::parser::Parsing;
@@ -59,10 +55,10 @@ pub use cleaning::Cleaning;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
-pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
 pub use unused_mirrors::{remove_mirror, unused_mirrors};
-pub use writers::Writers;
+pub(crate) use writers::AUDIT;
+pub use writers::{Writer, WriterKind, Writers};
 
 /// The application.
 pub struct App {
@@ -88,10 +84,6 @@ pub struct App {
     pub freshness: Freshness,
     /// Word lists that split unsegmented identifiers.
     pub dictionaries: Dictionaries,
-    /// Uses of instructions that are not written yet.
-    pub usage: UsageCounter,
-    /// Durations of the instruction catalog's methods.
-    pub method_times: MethodTimes,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
     /// Number of open connections.
@@ -118,8 +110,8 @@ pub struct App {
     storage: OnceCell<Storage>,
     /// Locked for writing while this process installs runtime files.
     installation: RwLock<()>,
-    /// What modules and tests add, by type.
-    state: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    /// Values of modules, by type.
+    state: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 /// During shutdown: interval of checks whether calls are still running.
@@ -160,8 +152,6 @@ impl App {
             workflow: Workflow::from_settings(&config.workflow, Arc::clone(&clock)),
             freshness: Freshness::default(),
             dictionaries: Dictionaries::new(&layout, &config.dictionaries),
-            usage: UsageCounter::default(),
-            method_times: MethodTimes::default(),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
@@ -177,7 +167,7 @@ impl App {
             models: models::LoadedModels::default(),
             storage: OnceCell::new(),
             installation: RwLock::new(()),
-            state: HashMap::new(),
+            state: Mutex::default(),
             modules,
             config,
             layout,
@@ -192,17 +182,28 @@ impl App {
         self
     }
 
-    /// The same application with a value of a module, which [`App::state`] finds by its type.
+    /// The same application with a value of a module, for tests; [`App::state`] finds it by its type.
     #[must_use]
     pub fn with_state<T: Any + Send + Sync>(mut self, value: T) -> Self {
-        self.state.insert(TypeId::of::<T>(), Box::new(value));
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.insert(TypeId::of::<T>(), Arc::new(value));
         self
     }
 
-    /// The value of this type, if [`App::with_state`] added one.
+    /// The value of this type, if there is one.
     #[must_use]
-    pub fn state<T: Any>(&self) -> Option<&T> {
-        self.state.get(&TypeId::of::<T>())?.downcast_ref()
+    pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.get(&TypeId::of::<T>()).and_then(|value| Arc::clone(value).downcast().ok())
+    }
+
+    /// The value of this type, which the first use makes.
+    #[must_use]
+    pub fn state_or_default<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = state.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // Its key is its type.
+        Arc::clone(value).downcast().unwrap_or_default()
     }
 
     /// The record source with this root.
@@ -285,7 +286,6 @@ impl App {
         self.background.spawn(worker::run_worker_loops(Arc::clone(self), self.modules.job_kinds()));
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write_entries(Arc::clone(self)));
-        self.background.spawn(usage_writer::write_uses(Arc::clone(self)));
         for task in self.modules.iter().flat_map(|module| module.background) {
             self.background.spawn(task(Arc::clone(self)));
         }
@@ -300,23 +300,19 @@ impl App {
         admitted.inspect_err(|refusal| self.metrics.record_refusal(refusal.code().as_str()))
     }
 
-    /// Writes uses of instructions that are not written yet, at the end of a command.
-    pub async fn write_pending_uses(&self) {
-        usage_writer::write(self).await;
-    }
-
-    /// Writes the uses of a project's instructions that are not written yet; returns how many entries they are about.
-    ///
-    /// # Errors
-    /// Storage faults.
-    pub async fn flush_uses(&self, project: &ProjectId) -> Result<usize, Fault> {
-        usage_writer::flush(self, Some(project)).await
-    }
-
-    /// Starts the automatic refreshes that `[freshness]` and `[[sources]]` configure.
+    /// Starts the automatic refreshes that `[freshness]` and `[[sources]]` configure, and those of modules.
     pub fn start_refreshes(self: &Arc<Self>) {
         self.background.spawn(freshness::run_refreshes(Arc::clone(self)));
-        self.background.spawn(instruction_folders::watch_folders(Arc::clone(self)));
+        for task in self.modules.iter().flat_map(|module| module.refreshes) {
+            self.background.spawn(task(Arc::clone(self)));
+        }
+    }
+
+    /// Has the modules finish what they began, at the end of a command.
+    pub async fn finish_command(self: &Arc<Self>) {
+        for ended in self.modules.iter().filter_map(|module| module.command_ended) {
+            ended(self).await;
+        }
     }
 
     /// A token that fires after shutdown once no call is running, or after `server.drain_ms`. Streams that carry answers end then.

@@ -6,7 +6,6 @@
 //! | [`modules`] | the values of the subsystems in this package |
 //! | [`tools`] | what clients can do: one file per operation, and the gate that runs them |
 //! | [`app`] | the state that all surfaces share; start and stop of the server |
-//! | [`catalog`] | the instruction catalog in the database |
 
 pub mod module;
 pub mod modules;
@@ -14,5 +13,3 @@ pub mod modules;
 pub mod tools;
 
 pub mod app;
-
-pub mod catalog;

@@ -6,10 +6,11 @@
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::app::App;
 use crate::app::job_kind::JobKind;
+use crate::app::{AUDIT, App, WriterKind};
 use crate::tools::{ToolSpec, Toolbox, Toolset};
 use contract::config::Config;
 use contract::{Fault, RepositoryAddress};
@@ -40,10 +41,16 @@ pub struct Module {
     pub mirrored: fn(&Config) -> Vec<RepositoryAddress>,
     /// Tasks that a server runs until it shuts down.
     pub background: &'static [BackgroundTask],
+    /// Tasks that run beside the automatic refreshes of indexes, until the server shuts down.
+    pub refreshes: &'static [BackgroundTask],
+    /// Kinds of its background writers.
+    pub writers: &'static [&'static WriterKind],
     /// Is called after each index run of a project.
     pub index_ended: Option<IndexEnded>,
     /// Is called after each call of a tool in its toolsets.
     pub call_ended: Option<fn(&App, &EndedCall<'_>)>,
+    /// Is called at the end of a command of the command line.
+    pub command_ended: Option<CommandEnded>,
 }
 
 /// A task of a server.
@@ -51,6 +58,9 @@ pub type BackgroundTask = fn(Arc<App>) -> BoxFuture<'static, ()>;
 
 /// A function that is called after an index run of the project with this id.
 pub type IndexEnded = for<'a> fn(&'a Arc<App>, &'a str) -> BoxFuture<'a, ()>;
+
+/// A function that is called at the end of a command.
+pub type CommandEnded = for<'a> fn(&'a Arc<App>) -> BoxFuture<'a, ()>;
 
 impl Module {
     /// A module that adds nothing: the base of others.
@@ -66,8 +76,11 @@ impl Module {
         check_settings: |_| Ok(()),
         mirrored: |_| Vec::new(),
         background: &[],
+        refreshes: &[],
+        writers: &[],
         index_ended: None,
         call_ended: None,
+        command_ended: None,
     };
 }
 
@@ -99,6 +112,9 @@ pub struct ResourceKind {
     pub templates: &'static [ResourceTemplate],
     /// The operation that a caller must be able to run to see the templates.
     pub operation: &'static ToolSpec,
+    /// The operation that completes the first argument of its templates, from `value` and `project_id`; it answers
+    /// [`Completions`](crate::tools::browse::Completions).
+    pub complete: Option<&'static ToolSpec>,
     /// Reads a URI without its scheme; the error is a sentence.
     pub parse: fn(&str) -> Result<ResourceRequest, &'static str>,
     /// Makes the content of the resource from the answer of the operation.
@@ -145,6 +161,22 @@ pub enum ResourceBody {
     Text(String),
     /// Bytes, in base64.
     Blob(String),
+}
+
+/// Decodes a part of a resource URI.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub fn uri_decoded(text: &str) -> Result<String, &'static str> {
+    let whole =
+        |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
+    if !text.split('%').skip(1).all(whole) {
+        return Err("A `%` in the URI is not followed by two hexadecimal digits.");
+    }
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) => Ok(decoded.into_owned()),
+        Err(_) => Err("The decoded URI is not valid UTF-8."),
+    }
 }
 
 /// The modules of a program, in the order in which clients see their tools.
@@ -209,6 +241,11 @@ impl Modules {
         self.iter().flat_map(|module| module.resources).copied()
     }
 
+    /// The kinds of background writers: that of the audit log, and those of modules.
+    pub fn writer_kinds(&self) -> impl Iterator<Item = &'static WriterKind> + Clone {
+        std::iter::once(&AUDIT).chain(self.iter().flat_map(|module| module.writers).copied())
+    }
+
     /// The kinds of jobs.
     #[must_use]
     pub fn job_kinds(&self) -> &[&'static JobKind] {
@@ -242,21 +279,5 @@ impl Modules {
     /// The fault of the first module that refuses its settings.
     pub fn check_settings(&self, config: &Config) -> Result<(), Fault> {
         self.iter().try_for_each(|module| (module.check_settings)(config))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::modules;
-    use store::postgres::MODULES;
-
-    #[test]
-    fn each_record_source_has_a_root_of_its_own_that_names_its_module() {
-        let roots: Vec<&str> = modules::for_tests().record_sources().map(|source| source.root).collect();
-        for (at, root) in roots.iter().enumerate() {
-            let (module, name) = root.split_once(':').unwrap_or_else(|| panic!("{root}"));
-            assert!(MODULES.iter().any(|known| known.name == module) && !name.is_empty(), "{root}");
-            assert!(!roots[..at].contains(root), "{root}");
-        }
     }
 }

@@ -3,17 +3,15 @@
 #[cfg(test)]
 use std::sync::OnceLock;
 
+use crate::app;
+use crate::module::Module;
 #[cfg(test)]
 use crate::module::Modules;
-use crate::module::{Module, Records};
 use crate::tools::browse::{
-    COMPLETE, COMPLETE_INSTRUCTION, COMPLETE_QUERY, CREATE_KEY, FILE_FACTS, LIST_AUDIT, LIST_FILES,
-    LIST_FOLDER, LIST_KEYS, READ_FILE, READ_INSTRUCTION, READ_SYMBOL, REVOKE_KEY, SEARCH_FILE, SEARCH_PAGE,
-    STREAM_DIFFERENCE,
+    COMPLETE, COMPLETE_QUERY, CREATE_KEY, FILE_FACTS, LIST_AUDIT, LIST_FILES, LIST_FOLDER, LIST_KEYS,
+    READ_FILE, READ_SYMBOL, REVOKE_KEY, SEARCH_FILE, SEARCH_PAGE,
 };
-use crate::tools::{Toolset, admin, artifacts, browse, index, instructions, search, status};
-use crate::{app, catalog};
-use tenancy::Scope;
+use crate::tools::{Toolset, admin, artifacts, browse, index, search, status};
 
 /// Searching, reading and indexing code.
 pub static SEARCH: Module = Module {
@@ -61,46 +59,9 @@ pub static ADMINISTRATION: Module = Module {
     ..Module::EMPTY
 };
 
-/// The instruction catalog.
-pub static INSTRUCTIONS: Module = Module {
-    name: "instructions",
-    toolsets: &[instructions::TOOLSET],
-    tools: &[
-        &instructions::list::TOOL,
-        &instructions::get::TOOL,
-        &instructions::search::TOOL,
-        &instructions::export::TOOL,
-        &instructions::diff::TOOL,
-        &instructions::checksums::TOOL,
-        &instructions::import::TOOL,
-        &instructions::remove::TOOL,
-        &instructions::repair::TOOL,
-        &instructions::reload::TOOL,
-        &instructions::review::TOOL,
-        &instructions::verify::TOOL,
-        &instructions::gates::TOOL,
-        &instructions::track::TOOL,
-        &instructions::track_batch::TOOL,
-        &instructions::hotset::TOOL,
-        &instructions::flush::TOOL,
-        &instructions::metrics::TOOL,
-        &instructions::meta_tools::TOOL,
-    ],
-    operations: &[READ_INSTRUCTION, COMPLETE_INSTRUCTION, STREAM_DIFFERENCE],
-    prompts: &[browse::APPLY_INSTRUCTIONS],
-    records: &[Records {
-        source: &catalog::RECORDS,
-        is_hidden: |config, principal| {
-            !config.instructions.enabled || !principal.has_scope(Scope::Instructions)
-        },
-    }],
-    call_ended: Some(instructions::record_method),
-    ..Module::EMPTY
-};
-
 /// The table of all modules, for the tests of this package.
 #[cfg(test)]
 pub(crate) fn for_tests() -> &'static Modules {
     static TABLE: OnceLock<Modules> = OnceLock::new();
-    TABLE.get_or_init(|| Modules::new(vec![&SEARCH, &ADMINISTRATION, &INSTRUCTIONS]))
+    TABLE.get_or_init(|| Modules::new(vec![&SEARCH, &ADMINISTRATION]))
 }

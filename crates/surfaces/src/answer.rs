@@ -38,7 +38,7 @@ pub(super) fn json(envelope: &Envelope) -> Value {
 ///
 /// # Errors
 /// If the system provides no random bytes.
-pub(super) fn unguessable_id() -> Result<String, getrandom::Error> {
+pub fn unguessable_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(platform::sha256::to_hex(&bytes))

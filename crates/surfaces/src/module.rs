@@ -2,8 +2,9 @@
 //!
 //! The value holds what the subsystem adds to HTTP, pages and command line, and refers to what it adds to the gate.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use axum::Router;
 use clap::ArgMatches;
 use futures::future::{BoxFuture, LocalBoxFuture};
 use gate::app::App;
@@ -25,6 +26,8 @@ pub struct Module {
     pub navigation: &'static [NavigationLink],
     /// Its commands.
     pub commands: &'static [ModuleCommand],
+    /// The routes of its dashboard, which `serve` and `mcp` offer to browsers on this machine without keys. A program has one.
+    pub dashboard: Option<fn() -> Router<Arc<App>>>,
     /// Checks of `doctor` about it, after all others.
     pub doctor_checks: for<'a> fn(&'a App) -> BoxFuture<'a, Vec<DoctorCheck>>,
     /// Returns `true` if its settings have repositories fetched by their address, so that `doctor` checks git.
@@ -41,6 +44,7 @@ impl Module {
             pages: &[],
             navigation: &[],
             commands: &[],
+            dashboard: None,
             doctor_checks: |_| Box::pin(std::future::ready(Vec::new())),
             fetches_repositories: |_| false,
         }
@@ -130,7 +134,7 @@ mod tests {
     #[test]
     fn links_are_in_the_order_of_their_places() {
         let labels: Vec<&str> = TEST_MODULES.navigation().iter().map(|link| link.label).collect();
-        assert_eq!(labels, ["Search", "Repositories", "Instructions", "Administration"]);
+        assert_eq!(labels, ["Search", "Repositories", "Administration"]);
     }
 
     #[test]

@@ -26,14 +26,6 @@ pub static ADMINISTRATION: Module = Module {
     ..Module::new(&gate_modules::ADMINISTRATION)
 };
 
-/// The instruction catalog.
-pub static INSTRUCTIONS: Module = Module {
-    routes: http::instructions::ROUTES,
-    pages: pages::catalog::PAGES,
-    navigation: pages::catalog::NAVIGATION,
-    ..Module::new(&gate_modules::INSTRUCTIONS)
-};
-
 /// The table of these modules, for the tests of this package.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) static TEST_MODULES: Modules = Modules::new(&[&SEARCH, &ADMINISTRATION, &INSTRUCTIONS]);
+pub(crate) static TEST_MODULES: Modules = Modules::new(&[&SEARCH, &ADMINISTRATION]);

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use super::{entry, import, writable_app};
 use crate::harness::{PROGRAM, app_with, http, modules, project, result};
+use crate::modules::MODULES;
 use crate::upkeep::{execute_sql, schema};
 
 /// A dashboard in this process, on a free port.
@@ -29,7 +30,7 @@ impl TestDashboard {
         let address = DashboardAddress { host: "127.0.0.1".to_owned(), port: 0, tries: 0 };
         let dashboard = Dashboard::bind(&address).await.unwrap();
         let (url, served) = (dashboard.url(), Arc::clone(&app));
-        let serving = tokio::spawn(async move { dashboard.serve(&served).await });
+        let serving = tokio::spawn(async move { dashboard.serve(&served, &MODULES).await });
         Self { app, url, serving }
     }
 

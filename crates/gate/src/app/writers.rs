@@ -3,7 +3,7 @@
 //! An entry that the database refuses is dropped with a warning, and the others are written. Metrics, readiness and the table that `doctor`
 //! reads report losses, and for how long a writer has been unable to write.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::App;
@@ -19,35 +19,64 @@ const BEHIND_MAX: Duration = Duration::from_secs(30);
 /// Interval of notes of one writer.
 const NOTE_INTERVAL: Duration = Duration::from_secs(10);
 
+/// A kind of background writer.
+#[derive(Debug)]
+pub struct WriterKind {
+    /// Its name in the log and in the table that `doctor` reads.
+    pub name: &'static str,
+    /// The content that it writes, for people.
+    pub title: &'static str,
+    /// The clause of a sentence about what it lost, after the number: `entries were`.
+    pub lost: &'static str,
+    /// The metric that counts what it lost.
+    pub metric: LostEntries,
+}
+
+/// The writer of the audit log.
+pub(crate) static AUDIT: WriterKind =
+    WriterKind { name: "audit", title: "audit log", lost: "entries were", metric: LostEntries::Audit };
+
 /// The writers of a process.
 pub struct Writers {
     /// Of the audit log.
     pub audit: Writer,
-    /// Of the uses of instructions.
-    pub usage: Writer,
+    /// Of modules, in the order of their first use.
+    of_modules: Mutex<Vec<Arc<Writer>>>,
 }
 
 impl Default for Writers {
     fn default() -> Self {
-        Self {
-            audit: Writer::new("audit", LostEntries::Audit),
-            usage: Writer::new("usage", LostEntries::Usage),
-        }
+        Self { audit: Writer::new(&AUDIT), of_modules: Mutex::default() }
     }
 }
 
 impl Writers {
+    /// The writer of a module, which the first use makes.
+    #[must_use]
+    pub fn of_kind(&self, kind: &'static WriterKind) -> Arc<Writer> {
+        let mut made = self.of_modules();
+        if let Some(known) = made.iter().find(|known| known.kind.name == kind.name) {
+            return Arc::clone(known);
+        }
+        let writer = Arc::new(Writer::new(kind));
+        made.push(Arc::clone(&writer));
+        writer
+    }
+
     /// Returns the reason why a writer has been behind for too long, if one has.
     #[must_use]
     pub fn behind(&self, now: Instant) -> Option<String> {
-        [&self.audit, &self.usage].into_iter().find_map(|writer| writer.behind(now))
+        self.audit.behind(now).or_else(|| self.of_modules().iter().find_map(|writer| writer.behind(now)))
+    }
+
+    fn of_modules(&self) -> MutexGuard<'_, Vec<Arc<Writer>>> {
+        self.of_modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One background writer.
 pub struct Writer {
-    name: &'static str,
-    metric: LostEntries,
+    kind: &'static WriterKind,
     state: Mutex<WriterState>,
 }
 
@@ -63,8 +92,8 @@ struct WriterState {
 }
 
 impl Writer {
-    fn new(name: &'static str, metric: LostEntries) -> Self {
-        Self { name, metric, state: Mutex::default() }
+    fn new(kind: &'static WriterKind) -> Self {
+        Self { kind, state: Mutex::default() }
     }
 
     /// Writes entries once, and removes the finished ones: written, or refused for good. Returns `false` if some are left.
@@ -105,7 +134,11 @@ impl Writer {
     /// Counts an entry that the database refused for good.
     pub fn refused(&self, app: &App, fault: &Fault) {
         let cause = fault.source.as_deref().map(ToString::to_string);
-        tracing::warn!(writer = self.name, cause, "an entry was dropped, because the database refuses it");
+        tracing::warn!(
+            writer = self.kind.name,
+            cause,
+            "an entry was dropped, because the database refuses it"
+        );
         self.add_lost(app, 1, &cause.unwrap_or_else(|| fault.message.clone()));
     }
 
@@ -119,13 +152,13 @@ impl Writer {
             "The database did not take entries fast enough.".clone_into(&mut problem);
         }
         if is_first {
-            tracing::warn!(writer = self.name, entries, "entries are lost: {problem}");
+            tracing::warn!(writer = self.kind.name, entries, "entries are lost: {problem}");
         }
         self.add_lost(app, u64::try_from(entries).unwrap_or(u64::MAX), &problem);
     }
 
     fn add_lost(&self, app: &App, entries: u64, problem: &str) {
-        app.metrics.record_lost_entries(self.metric, entries);
+        app.metrics.record_lost_entries(self.kind.metric, entries);
         let mut state = self.state();
         state.lost = state.lost.saturating_add(entries);
         problem.clone_into(&mut state.problem);
@@ -137,7 +170,7 @@ impl Writer {
         let mut state = self.state();
         if state.failing_since.is_none() {
             tracing::warn!(
-                writer = self.name,
+                writer = self.kind.name,
                 "entries wait, because they cannot be written: {}",
                 fault.message
             );
@@ -156,8 +189,9 @@ impl Writer {
         let state = self.state();
         let waited = now.saturating_duration_since(state.failing_since?);
         let seconds = waited.as_secs();
-        (waited >= BEHIND_MAX)
-            .then(|| format!("The writer `{}` has been behind for {seconds} s: {}", self.name, state.problem))
+        (waited >= BEHIND_MAX).then(|| {
+            format!("The writer `{}` has been behind for {seconds} s: {}", self.kind.name, state.problem)
+        })
     }
 
     /// Notes losses in the database, and every 10 s that nothing can be written. If the database is unavailable, the next call does so.
@@ -179,7 +213,7 @@ impl Writer {
         let noted = async {
             let mut control = app.store().await?.control().await?;
             let note = WriterNote {
-                writer: self.name,
+                writer: self.kind.name,
                 process: &app.worker,
                 lost: i64::try_from(lost).unwrap_or(i64::MAX),
                 failing_ms,
@@ -193,7 +227,11 @@ impl Writer {
         match noted {
             Ok(()) => state.noted_failing = failing_ms.is_some(),
             Err(fault) => {
-                tracing::debug!(writer = self.name, "what was lost could not be noted: {}", fault.message);
+                tracing::debug!(
+                    writer = self.kind.name,
+                    "what was lost could not be noted: {}",
+                    fault.message
+                );
                 state.lost = state.lost.saturating_add(lost);
             }
         }
@@ -201,5 +239,25 @@ impl Writer {
 
     fn state(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static NOTES: WriterKind =
+        WriterKind { name: "notes", title: "notes", lost: "notes were", metric: LostEntries::Usage };
+
+    #[test]
+    fn a_kind_has_one_writer_that_counts_in_readiness() {
+        let writers = Writers::default();
+        let writer = writers.of_kind(&NOTES);
+        assert!(Arc::ptr_eq(&writer, &writers.of_kind(&NOTES)));
+        let since = Instant::now();
+        writer.state().failing_since = Some(since);
+        assert!(writers.behind(since).is_none());
+        let behind = writers.behind(since + BEHIND_MAX).unwrap();
+        assert!(behind.contains("`notes`"), "{behind}");
     }
 }

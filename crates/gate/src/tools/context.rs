@@ -389,7 +389,7 @@ impl Call {
     ///
     /// # Errors
     /// As [`Call::project_if_any`].
-    pub(super) async fn no_index(&self, project_id: Option<&str>) -> Result<Fault, Fault> {
+    pub async fn no_index(&self, project_id: Option<&str>) -> Result<Fault, Fault> {
         let id = self.target(project_id).await?.id;
         Ok(tenancy::no_index(&id).with_hint(self.caller.principal.project_hint()))
     }

@@ -57,7 +57,7 @@ impl Toolbox {
         self.tools.iter().copied().find(|tool| tool.method == Some(method))
     }
 
-    /// Checks whether another method has the same prefix as an unknown one, such as `instructions/get` for `instructions/nope`.
+    /// Checks whether another method has the same prefix as an unknown one, such as `notes/get` for `notes/nope`.
     #[must_use]
     pub fn has_methods_beside(&self, method: &str) -> bool {
         let prefix = |method: &str| method.split_once('/').map(|(prefix, _)| prefix.to_owned());

@@ -31,7 +31,6 @@ pub mod admin;
 pub(crate) mod artifacts;
 pub mod browse;
 pub(crate) mod index;
-pub(crate) mod instructions;
 pub(crate) mod search;
 pub(crate) mod status;
 

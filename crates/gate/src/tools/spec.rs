@@ -92,7 +92,8 @@ impl ToolSpec {
 
 impl ToolVisibility {
     /// Returns the reason why a tool cannot be called; `None` if it can.
-    pub(super) fn refusal_reason(&self, tool: &ToolSpec) -> Option<String> {
+    #[must_use]
+    pub fn refusal_reason(&self, tool: &ToolSpec) -> Option<String> {
         if self.read_only && !tool.effects.read_only {
             return Some(format!("`{}` writes, but this connection is read-only.", tool.name));
         }

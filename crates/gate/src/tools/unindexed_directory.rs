@@ -128,6 +128,7 @@ async fn other_project(
 }
 
 /// Returns `true` if a search can find something in the repository, which is so as soon as its first run has begun.
-pub(super) fn is_indexed(row: &RepositoryRow) -> bool {
+#[must_use]
+pub fn is_indexed(row: &RepositoryRow) -> bool {
     row.state != RepositoryState::New || row.indexed_ms.is_some()
 }

@@ -6,8 +6,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    agents, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, mcp,
-    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, trust, watch,
+    agents, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config, models,
+    navigate, projects, quickstart, scip, search, serve, sources, tools, trust, watch,
 };
 use crate::module::{ModuleCommand, Modules};
 use contract::config::Overrides;
@@ -88,8 +88,6 @@ pub(super) enum Command {
     Models(models::ModelsArgs),
     /// Write what the index knows of names as a SCIP file; `index --scip` reads one
     Scip(scip::ScipArgs),
-    /// The team's instructions for agents: export, import, check and search them
-    Instructions(instructions::InstructionsArgs),
     /// Let a repository's .pairofcleats.json select the project for calls that write
     Trust(trust::TrustArgs),
     /// Create, list and revoke API keys for the server
@@ -231,7 +229,7 @@ mod tests {
         let grammar = grammar(&WITH_SAMPLE);
         let names: Vec<&str> = grammar.get_subcommands().map(clap::Command::get_name).collect();
         let at = names.iter().position(|known| *known == "sample").unwrap();
-        assert_eq!((names[at - 1], names[at + 1]), ("scip", "instructions"));
+        assert_eq!((names[at - 1], names[at + 1]), ("scip", "trust"));
         assert_eq!(names.last(), Some(&"completions"));
     }
 

@@ -67,7 +67,7 @@ impl DashboardFlags {
 pub(super) async fn serve_dashboard(session: &Session, dashboard: Option<Dashboard>) {
     if let Some(dashboard) = dashboard {
         session.output.print_note(&format!("Dashboard: {}", styled(PATH, &dashboard.url())));
-        dashboard.serve(&session.app).await;
+        dashboard.serve(&session.app, session.modules).await;
     }
 }
 

@@ -39,7 +39,6 @@ mod grep;
 mod health;
 mod hook;
 mod index;
-mod instructions;
 mod keys;
 mod mcp;
 mod mcp_config;
@@ -147,7 +146,6 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Call(args) => call::call_tool(&session, &args).await,
         Command::Tools(_) => tools::list_tools(&session),
         Command::Scip(args) => scip::run_scip(&session, args).await,
-        Command::Instructions(args) => instructions::run_instructions(&session, args).await,
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,
         Command::Projects(args) => projects::manage_projects(&session, args).await,
@@ -157,6 +155,6 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Completions(args) => Ok(completions::print_completions(&args, grammar(session.modules))),
         Command::Module(call) => (call.command.run)(&session, &call.arguments).await,
     };
-    session.app.write_pending_uses().await;
+    session.app.finish_command().await;
     result.unwrap_or_else(|error| session.output.fault(&error.fault, error.exit))
 }

@@ -9,4 +9,5 @@ pub use super::output::{BAD, BOLD, DIM, GOOD, NOTE, Output, PATH, styled};
 pub use super::progress_bar::CallProgressBar;
 pub use super::session::{Session, StopSignal, command, parsed};
 pub use super::terminal::Terminal;
+pub use crate::answer::unguessable_id;
 pub use crate::commit::short_commit;

@@ -11,7 +11,8 @@ pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce()
 }
 
 /// Computes a short hash of `content`, for tags.
-pub(super) fn hash(content: &[u8]) -> String {
+#[must_use]
+pub fn hash(content: &[u8]) -> String {
     blake3::hash(content).to_hex()[..32].to_owned()
 }
 

@@ -33,7 +33,6 @@ mod body;
 mod entrances;
 mod etag;
 mod event_stream;
-pub(crate) mod instructions;
 pub(crate) mod mcp_routes;
 mod openapi;
 pub mod pages;

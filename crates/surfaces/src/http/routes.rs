@@ -312,10 +312,10 @@ mod tests {
         for path in ["/health", "/sign-in", "/.well-known/other", webhooks::PATH] {
             assert!(table.is_public(path), "{path}");
         }
-        for path in ["/search", "/", "/instructions", "/catalog", "/nothing"] {
+        for path in ["/search", "/", "/status", "/repositories", "/nothing"] {
             assert!(!table.is_public(path), "{path}");
         }
         assert!(table.has_forms("/sign-in") && !table.is_page("/sign-in"));
-        assert!(table.is_page("/catalog") && !table.has_forms("/instructions"));
+        assert!(table.is_page("/repositories") && !table.has_forms("/status"));
     }
 }

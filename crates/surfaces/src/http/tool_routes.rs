@@ -128,12 +128,7 @@ pub(super) async fn list_tools(
 }
 
 /// Reads the arguments of a tool from the query string.
-pub(super) fn query_arguments(
-    app: &App,
-    id: &RequestId,
-    tool: &str,
-    query: SentQuery,
-) -> Result<Value, Response> {
+pub fn query_arguments(app: &App, id: &RequestId, tool: &str, query: SentQuery) -> Result<Value, Response> {
     let parameters = unique_parameters(query)
         .map_err(|fault| answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))?;
     let input = app.modules.find_tool(tool).map(|spec| (spec.input)()).unwrap_or_default();
@@ -204,11 +199,7 @@ pub(super) async fn search_stream(
 }
 
 /// Reads the arguments of a tool from the body.
-pub(super) async fn read_arguments(
-    app: &App,
-    id: &RequestId,
-    request: HttpRequest,
-) -> Result<Value, Response> {
+pub async fn read_arguments(app: &App, id: &RequestId, request: HttpRequest) -> Result<Value, Response> {
     body::arguments(request, app.config.server.body_bytes_max)
         .await
         .map_err(|(status, fault)| answer::refused(app, status, &fault, &id.0))

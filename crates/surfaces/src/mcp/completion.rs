@@ -6,14 +6,13 @@ use serde::Serialize;
 
 use super::browse::BrowseRequest;
 use super::prompts;
-use super::uri::{INSTRUCTION_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT};
+use super::uri::{SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT};
 use gate::module::Modules;
-use gate::tools::browse::{COMPLETE, COMPLETE_INSTRUCTION, Completions};
+use gate::tools::ToolSpec;
+use gate::tools::browse::{COMPLETE, Completions};
 
-/// Arguments that can be completed; the others are free text.
-const COMPLETABLE: &[&str] = &["project", "repository", "path", "id"];
-/// The completable arguments of files.
-const OF_FILES: &[&str] = &["project", "repository", "path"];
+/// Arguments that can be completed everywhere; most others are free text. They are also the arguments of files.
+const COMPLETABLE: &[&str] = &["project", "repository", "path"];
 
 #[derive(Serialize)]
 struct CompletionArguments {
@@ -25,8 +24,9 @@ struct CompletionArguments {
     project_id: Option<String>,
 }
 
+/// The arguments of an operation that completes the first argument of a module's template.
 #[derive(Serialize)]
-struct IdArguments {
+struct FirstArguments {
     value: String,
     project_id: Option<String>,
 }
@@ -37,7 +37,8 @@ pub(super) async fn complete(
     params: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let argument = params.argument.name;
-    let known = arguments_of(request.app.modules, &params.r#ref)?;
+    let Referenced { arguments: known, completes_first } =
+        find_reference(request.app.modules, &params.r#ref)?;
     if !known.contains(&argument) {
         return Err(prompts::unknown(
             "argument/name",
@@ -46,47 +47,58 @@ pub(super) async fn complete(
             known.iter().map(String::as_str),
         ));
     }
-    if !COMPLETABLE.contains(&argument.as_str()) {
+    let of_module = completes_first.filter(|_| known.first() == Some(&argument));
+    if of_module.is_none() && !COMPLETABLE.contains(&argument.as_str()) {
         return Ok(CompleteResult::default());
     }
     let mut others = params.context.and_then(|context| context.arguments).unwrap_or_default();
     let mut other = |name: &str| others.remove(name).filter(|value| !value.is_empty() && argument != name);
     let (repository, project_id) = (other("repository"), other("project"));
-    let is_id = argument == "id";
-    let completion_arguments =
-        CompletionArguments { argument, value: params.argument.value, repository, project_id };
-    let Completions { values, total } = match is_id {
-        true => {
-            let CompletionArguments { value, project_id, .. } = completion_arguments;
-            request.run(COMPLETE_INSTRUCTION, IdArguments { value, project_id }).await?
+    let value = params.argument.value;
+    let Completions { values, total } = match of_module {
+        Some(operation) => request.run(operation, FirstArguments { value, project_id }).await?,
+        None => {
+            request.run(COMPLETE, CompletionArguments { argument, value, repository, project_id }).await?
         }
-        false => request.run(COMPLETE, completion_arguments).await?,
     };
     let more = total > values.len() as u64;
     let total = u32::try_from(total).ok();
     Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
 }
 
-/// Returns the names of the arguments of a template or prompt.
-fn arguments_of(modules: &Modules, reference: &Reference) -> Result<Vec<String>, ErrorData> {
+/// A template or prompt, as a client names it.
+struct Referenced {
+    /// The names of its arguments.
+    arguments: Vec<String>,
+    /// The operation that completes the first of them.
+    completes_first: Option<&'static ToolSpec>,
+}
+
+impl Referenced {
+    fn new(arguments: &[&str], completes_first: Option<&'static ToolSpec>) -> Self {
+        Self { arguments: arguments.iter().map(|&name| name.to_owned()).collect(), completes_first }
+    }
+}
+
+/// Finds the template or prompt that a client names.
+fn find_reference(modules: &Modules, reference: &Reference) -> Result<Referenced, ErrorData> {
     if let Some(name) = reference.as_prompt_name() {
         let prompt = prompts::find(modules, name, "ref/name")?;
-        return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
+        let arguments = prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect();
+        return Ok(Referenced { arguments, completes_first: None });
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
-    let of_modules = modules.resources().flat_map(|kind| kind.templates);
-    let known: &[&str] = match uri {
-        TEMPLATE | TEMPLATE_WITH_PROJECT => OF_FILES,
-        SYMBOL_TEMPLATE => &["repository", "symbol"],
-        INSTRUCTION_TEMPLATE => &["id", "project"],
-        _ => {
-            let found = of_modules.clone().find(|template| template.uri == uri);
-            found.map(|template| template.arguments).ok_or_else(|| {
-                let ours = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
-                let known = ours.into_iter().chain(of_modules.map(|template| template.uri));
-                prompts::unknown("ref/uri", "template", uri, known)
-            })?
-        }
-    };
-    Ok(known.iter().map(|&name| name.to_owned()).collect())
+    match uri {
+        TEMPLATE | TEMPLATE_WITH_PROJECT => return Ok(Referenced::new(COMPLETABLE, None)),
+        SYMBOL_TEMPLATE => return Ok(Referenced::new(&["repository", "symbol"], None)),
+        _ => {}
+    }
+    let of_modules =
+        modules.resources().flat_map(|kind| kind.templates.iter().map(move |template| (kind, template)));
+    let found = of_modules.clone().find(|(_, template)| template.uri == uri);
+    found.map(|(kind, template)| Referenced::new(template.arguments, kind.complete)).ok_or_else(|| {
+        let ours = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE];
+        let known = ours.into_iter().chain(of_modules.map(|(_, template)| template.uri));
+        prompts::unknown("ref/uri", "template", uri, known)
+    })
 }

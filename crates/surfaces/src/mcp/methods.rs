@@ -18,19 +18,30 @@ pub(super) const PROTOCOL: &[&str] = &[
 
 /// Checks whether requests of this method pass the gate of calls, which counts them.
 pub(super) fn is_counted_as_call(tools: &Toolbox, method: &str) -> bool {
-    let passes =
-        ["tools/call", "prompts/get", "resources/list", "resources/read", "completion/complete", DISPATCH];
-    passes.contains(&method) || tools.find_method(method).is_some()
+    let passes = ["tools/call", "prompts/get", "resources/list", "resources/read", "completion/complete"];
+    passes.contains(&method) || is_method(tools, method)
 }
 
 /// Checks whether requests of this method are served in an open session.
 pub(super) fn is_served(tools: &Toolbox, method: &str) -> bool {
-    PROTOCOL.contains(&method) || method == DISPATCH || tools.find_method(method).is_some()
+    PROTOCOL.contains(&method) || is_method(tools, method)
 }
 
-/// The method of the older form of the catalog's methods: `instructions/dispatch {action, …}` means `instructions/<action>` with
-/// the other parameters.
-const DISPATCH: &str = "instructions/dispatch";
+fn is_method(tools: &Toolbox, method: &str) -> bool {
+    tools.find_method(method).is_some() || first_action(tools, method).is_some()
+}
+
+/// The end of the older form of a toolset's methods: `<toolset>/dispatch {action, …}` means `<toolset>/<action>` with the other
+/// parameters.
+const DISPATCH: &str = "/dispatch";
+
+/// Returns the first method that a method of the older form can mean; `None` for other methods.
+fn first_action(tools: &Toolbox, method: &str) -> Option<&'static str> {
+    let toolset = method.strip_suffix(DISPATCH)?;
+    let mut methods =
+        tools.all().iter().filter(|tool| tool.toolset.name == toolset).filter_map(|tool| tool.method);
+    methods.find(|known| known.split_once('/').is_some_and(|(named, _)| named == toolset))
+}
 
 /// Resolves a request to the method and the parameters that it means.
 ///
@@ -41,19 +52,17 @@ pub(super) fn dispatched(
     method: String,
     params: Option<Value>,
 ) -> Result<(String, Option<Value>), ErrorData> {
-    if method != DISPATCH {
-        return Ok((method, params));
-    }
+    let Some(first) = first_action(tools, &method) else { return Ok((method, params)) };
     let mut params = params.unwrap_or_default();
     let action = params.as_object_mut().and_then(|fields| fields.shift_remove("action"));
     let action = action.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let named = format!("instructions/{action}");
+    let named = format!("{}/{action}", method.trim_end_matches(DISPATCH));
     if tools.find_method(&named).is_some() {
         return Ok((named, Some(params)));
     }
-    let fault = Fault::new(ErrorCode::UnknownTool, format!("`{DISPATCH}` has no action `{}`.", echo(action)))
-        .with_hint("Call the method itself, such as `instructions/list`; `meta/tools` lists all methods.");
-    Err(with_method(DISPATCH, wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)))
+    let fault = Fault::new(ErrorCode::UnknownTool, format!("`{method}` has no action `{}`.", echo(action)))
+        .with_hint(format!("Call the method itself, such as `{first}`; `meta/tools` lists all methods."));
+    Err(with_method(&method, wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)))
 }
 
 /// Unwraps an envelope: the bare result, or the failure as a JSON-RPC error.
@@ -123,7 +132,8 @@ mod tests {
     use super::*;
     use crate::modules::TEST_MODULES;
     use contract::Meta;
-    use gate::tools::ToolSpec;
+    use gate::module::{Module, Modules};
+    use gate::tools::{ToolSpec, Toolset};
 
     /// Returns violations of the naming rules.
     fn complaints(tools: &[&ToolSpec]) -> Vec<String> {
@@ -182,6 +192,32 @@ mod tests {
             let said = complaints(&entries.iter().collect::<Vec<_>>());
             assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:?}");
         }
+    }
+
+    static GET_NOTE: ToolSpec = ToolSpec {
+        name: "notes_get",
+        method: Some("notes/get"),
+        toolset: Toolset::listed("notes"),
+        ..ToolSpec::BASE
+    };
+    static NOTES: Module = Module { toolsets: &[GET_NOTE.toolset], tools: &[&GET_NOTE], ..Module::EMPTY };
+
+    #[test]
+    fn the_older_form_names_a_method_of_its_toolset() {
+        let modules = Modules::new(vec![&NOTES]);
+        let tools = modules.tools();
+        let meant = |method: &str, action: &str| {
+            dispatched(tools, method.to_owned(), Some(json!({ "action": action, "id": "a" })))
+        };
+        let (method, params) = meant("notes/dispatch", "get").unwrap();
+        assert_eq!((method.as_str(), params), ("notes/get", Some(json!({ "id": "a" }))));
+        assert_eq!(meant("notes/get", "put").unwrap().1, Some(json!({ "action": "put", "id": "a" })));
+        let error = meant("notes/dispatch", "put").unwrap_err();
+        let data = error.data.unwrap();
+        assert_eq!((error.code.0, data["method"].as_str()), (-32601, Some("notes/dispatch")));
+        assert!(data["hint"].as_str().unwrap().contains("such as `notes/get`"), "{data}");
+        assert!(is_served(tools, "notes/dispatch") && is_counted_as_call(tools, "notes/dispatch"));
+        assert!(!is_served(tools, "other/dispatch"));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files, symbols, instructions and the resources of modules
-//! by URI.
+//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files, symbols and the resources of modules by URI.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -11,17 +10,12 @@ use serde_json::{Value, json};
 
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
 use super::text::result_text;
-use super::uri::{
-    INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_instruction,
-    parse_symbol,
-};
+use super::uri::{ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_symbol};
 use super::{module_resources, wire};
-use contract::{ErrorCode, Fault, echo};
 use gate::app::App;
 use gate::tools::Caller;
 use gate::tools::browse::{
-    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_SYMBOL,
-    ResourcePage, is_open_to,
+    FileText, LIST_FILES, ListedResource, READ_FILE, READ_SYMBOL, ResourcePage, is_open_to,
 };
 
 /// Returns one page of files; empty if the caller may not search.
@@ -52,12 +46,6 @@ pub(super) fn templates(app: &App, caller: &Caller) -> ListResourceTemplatesResu
     let mut templates = Vec::new();
     if is_open_to(READ_FILE, app, caller) {
         templates.extend(file_templates());
-    }
-    if is_open_to(READ_INSTRUCTION, app, caller) {
-        let instruction = ResourceTemplate::new(INSTRUCTION_TEMPLATE, "instruction")
-            .with_title("Instruction")
-            .with_description("One of the team's instructions for agents, by id, as Markdown.");
-        templates.push(instruction);
     }
     templates.extend(module_resources::templates(app, caller));
     ListResourceTemplatesResult::with_all_items(templates)
@@ -90,29 +78,7 @@ async fn read_symbol(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Reads one instruction of the catalog.
-async fn read_instruction(
-    request: BrowseRequest<'_>,
-    uri: String,
-    (id, project): (String, Option<String>),
-) -> Result<ReadResourceResult, ErrorData> {
-    let arguments = json!({ "id": id, "project_id": project });
-    let found: InstructionText =
-        request.run(READ_INSTRUCTION, arguments).await.map_err(|error| wire::with_uri(error, &uri))?;
-    let Some(source_hash) = found.source_hash else {
-        let fault =
-            Fault::new(ErrorCode::NotFound, format!("The catalog has no instruction `{}`.", echo(&id)))
-                .with_hint("`instructions_list` lists the ids.");
-        return Err(wire::with_uri(wire::fault_error(&fault), &uri));
-    };
-    let meta = json!({ "sourceHash": source_hash, "revision": found.revision });
-    let contents = ResourceContents::text(found.text, uri)
-        .with_mime_type("text/markdown")
-        .with_meta(wire::to_meta(&meta));
-    Ok(ReadResourceResult::new(vec![contents]))
-}
-
-/// Reads the text of one file, the uses of a symbol, an instruction, or a resource of a module.
+/// Reads the text of one file, the uses of a symbol, or a resource of a module.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
@@ -125,10 +91,6 @@ pub(super) async fn read(
     if let Some(parsed) = parse_symbol(&params.uri) {
         let named = parsed.map_err(|reason| malformed(reason, SYMBOL_TEMPLATE))?;
         return read_symbol(request, params.uri, named).await;
-    }
-    if let Some(parsed) = parse_instruction(&params.uri) {
-        let named = parsed.map_err(|reason| malformed(reason, INSTRUCTION_TEMPLATE))?;
-        return read_instruction(request, params.uri, named).await;
     }
     if let Some((kind, rest)) = module_resources::kind_of(request.app.modules, &params.uri) {
         let template = kind.templates.last().map_or(kind.scheme, |template| template.uri);

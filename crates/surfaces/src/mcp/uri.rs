@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use percent_encoding::{percent_decode_str, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
 use crate::uri_encoding::{PATH, UNRESERVED};
+use gate::module::uri_decoded;
 
 /// The template for files in the session's project, or else in the default workspace.
 pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
@@ -14,10 +15,6 @@ pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?pro
 /// The template for symbols in the session's project, or else in the default workspace.
 pub(super) const SYMBOL_TEMPLATE: &str = "symbol://{repository}/{+symbol}";
 
-/// The template for instructions of the session's project, or else of the default workspace.
-pub(super) const INSTRUCTION_TEMPLATE: &str = "instruction://{id}{?project}";
-
-const INSTRUCTION_SCHEME: &str = "instruction://";
 const SCHEME: &str = "repo://";
 const SYMBOL_SCHEME: &str = "symbol://";
 const PROJECT: &str = "?project=";
@@ -48,13 +45,13 @@ impl ResourceUri {
         }
         let (repository, rest) = rest.split_once('/').unwrap_or((rest, ""));
         let (path, project) = match rest.rsplit_once(PROJECT) {
-            Some((path, project)) => (path, Some(decoded(project)?)),
+            Some((path, project)) => (path, Some(uri_decoded(project)?)),
             None => (rest, None),
         };
         if repository.is_empty() || path.is_empty() {
             return Err("The URI has no repository or no path.");
         }
-        Ok(Self { repository: decoded(repository)?, path: decoded(path)?, project })
+        Ok(Self { repository: uri_decoded(repository)?, path: uri_decoded(path)?, project })
     }
 }
 
@@ -71,28 +68,7 @@ pub(super) fn parse_symbol(uri: &str) -> Option<Result<(String, String), &'stati
     if repository.is_empty() || symbol.is_empty() {
         return Some(Err("The URI has no repository or no symbol."));
     }
-    Some(decoded(repository).and_then(|repository| Ok((repository, decoded(symbol)?))))
-}
-
-/// Parses the id and the project of an `instruction://` URI; `None` for other URIs.
-///
-/// # Errors
-/// The reason, as a sentence.
-pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<String>), &'static str>> {
-    let (scheme, rest) = uri.split_at_checked(INSTRUCTION_SCHEME.len())?;
-    if !scheme.eq_ignore_ascii_case(INSTRUCTION_SCHEME) {
-        return None;
-    }
-    let (id, project) = match rest.rsplit_once(PROJECT) {
-        Some((id, project)) => (id, Some(project)),
-        None => (rest, None),
-    };
-    // Some clients normalise the URI, which adds a slash.
-    let id = id.trim_end_matches('/');
-    if id.is_empty() {
-        return Some(Err("The URI has no id."));
-    }
-    Some(decoded(id).and_then(|id| Ok((id, project.map(decoded).transpose()?))))
+    Some(uri_decoded(repository).and_then(|repository| Ok((repository, uri_decoded(symbol)?))))
 }
 
 impl fmt::Display for ResourceUri {
@@ -104,18 +80,6 @@ impl fmt::Display for ResourceUri {
             Some(project) => write!(f, "{PROJECT}{}", utf8_percent_encode(project, UNRESERVED)),
             None => Ok(()),
         }
-    }
-}
-
-fn decoded(text: &str) -> Result<String, &'static str> {
-    let whole =
-        |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
-    if !text.split('%').skip(1).all(whole) {
-        return Err("A `%` in the URI is not followed by two hexadecimal digits.");
-    }
-    match percent_decode_str(text).decode_utf8() {
-        Ok(decoded) => Ok(decoded.into_owned()),
-        Err(_) => Err("The decoded URI is not valid UTF-8."),
     }
 }
 
@@ -155,17 +119,6 @@ mod tests {
         assert_eq!(parse_symbol("repo://shop/a"), None);
         for text in ["symbol://", "symbol://shop", "symbol://shop/", "symbol:///x", "symbol://shop/%zz"] {
             assert!(parse_symbol(text).is_some_and(|parsed| parsed.is_err()), "{text}");
-        }
-    }
-
-    #[test]
-    fn instructions_are_read_with_and_without_a_project() {
-        let pair = |id: &str, project: Option<&str>| Some(Ok((id.to_owned(), project.map(str::to_owned))));
-        assert_eq!(parse_instruction("instruction://no-secrets"), pair("no-secrets", None));
-        assert_eq!(parse_instruction("INSTRUCTION://a/?project=client-a"), pair("a", Some("client-a")));
-        assert_eq!(parse_instruction("repo://shop/a"), None);
-        for text in ["instruction://", "instruction://?project=a", "instruction://%zz"] {
-            assert!(parse_instruction(text).is_some_and(|parsed| parsed.is_err()), "{text}");
         }
     }
 

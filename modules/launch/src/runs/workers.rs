@@ -41,7 +41,7 @@ pub static WORKERS: WorkerTable = &[
 
 /// The worker with this name: of those that a test gave the application, else of [`WORKERS`].
 pub(super) fn find_worker(app: &App, name: &str) -> Option<&'static Worker> {
-    let workers = app.state::<WorkerTable>().copied().unwrap_or(WORKERS);
+    let workers = app.state::<WorkerTable>().map_or(WORKERS, |workers| *workers);
     workers.iter().copied().find(|worker| worker.name == name)
 }
 

@@ -1,12 +1,13 @@
 //! Launch runs and their artifacts as MCP resources: `launch://{run_id}` and `launch://{run_id}/{+artifact}`.
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{READ_LAUNCH_PART, READ_LAUNCH_RUN};
 use contract::Fault;
-use gate::module::{ResourceBody, ResourceKind, ResourceRequest, ResourceTemplate, ResourceText};
+use gate::module::{
+    ResourceBody, ResourceKind, ResourceRequest, ResourceTemplate, ResourceText, uri_decoded,
+};
 
 /// The resources of launch runs, in the session's project, or else in the default workspace.
 pub(crate) static RUNS: ResourceKind = ResourceKind {
@@ -31,6 +32,7 @@ pub(crate) static RUNS: ResourceKind = ResourceKind {
         },
     ],
     operation: READ_LAUNCH_RUN,
+    complete: None,
     parse,
     render,
 };
@@ -54,9 +56,9 @@ fn parse(rest: &str) -> Result<ResourceRequest, &'static str> {
         return Err("The URI has no id of a run.");
     }
     // Some clients normalise the URI, which lowercases this part; ids contain an upper-case `T` and `Z` and no lower-case ones.
-    let run_id = decoded(run_id)?.replace('t', "T").replace('z', "Z");
-    let artifact = Some(artifact).filter(|name| !name.is_empty()).map(decoded).transpose()?;
-    let project = project.map(decoded).transpose()?;
+    let run_id = uri_decoded(run_id)?.replace('t', "T").replace('z', "Z");
+    let artifact = Some(artifact).filter(|name| !name.is_empty()).map(uri_decoded).transpose()?;
+    let project = project.map(uri_decoded).transpose()?;
     Ok(match artifact {
         None => ResourceRequest {
             operation: READ_LAUNCH_RUN,
@@ -69,18 +71,6 @@ fn parse(rest: &str) -> Result<ResourceRequest, &'static str> {
             }),
         },
     })
-}
-
-fn decoded(text: &str) -> Result<String, &'static str> {
-    let whole =
-        |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
-    if !text.split('%').skip(1).all(whole) {
-        return Err("A `%` in the URI is not followed by two hexadecimal digits.");
-    }
-    match percent_decode_str(text).decode_utf8() {
-        Ok(decoded) => Ok(decoded.into_owned()),
-        Err(_) => Err("The decoded URI is not valid UTF-8."),
-    }
 }
 
 /// The part of an answer of `launch_get_artifact` that is used.

@@ -144,7 +144,10 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
 }
 
 /// Opens the project, or creates it, with the configured model.
-pub(super) async fn provision(app: &App, id: &ProjectId) -> Result<Project, Fault> {
+///
+/// # Errors
+/// As [`App::embedder`]; storage faults.
+pub async fn provision(app: &App, id: &ProjectId) -> Result<Project, Fault> {
     let model = ModelFacts::from(app.embedder().await?.model());
     tenancy::provision(app.store().await?, id, DecidedBy::Argument, &model).await
 }

@@ -92,7 +92,9 @@ async fn project_ids(call: &Call) -> Result<Vec<String>, Fault> {
     Ok(usable.map(|project| project.id.as_str().to_owned()).collect())
 }
 
-pub(super) fn matching_values(known: Vec<String>, value: &str) -> Completions {
+/// Returns those of `known` that match what was typed.
+#[must_use]
+pub fn matching_values(known: Vec<String>, value: &str) -> Completions {
     let part = value.to_lowercase();
     let folded = known.into_iter().map(|name| (name.to_lowercase(), name));
     let mut fit: Vec<(String, String)> = folded.filter(|(folded, _)| folded.contains(&part)).collect();

@@ -7,7 +7,6 @@
 mod complete;
 mod file_facts;
 mod folder;
-mod instructions;
 mod known_lines;
 mod list;
 mod media;
@@ -23,10 +22,9 @@ use super::spec::ToolSpec;
 use crate::app::App;
 use contract::{Envelope, Refusal};
 
-pub use complete::{Completions, VALUES_MAX};
+pub use complete::{Completions, VALUES_MAX, matching_values};
 pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
-pub use instructions::InstructionText;
 pub use known_lines::{KnownCommit, KnownLines, KnownRun};
 pub use list::{ListedResource, ResourcePage};
 pub use prompts::RenderedPrompt;
@@ -52,12 +50,6 @@ pub const COMPLETE_QUERY: &ToolSpec = &suggest::TOOL;
 pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
 /// Searches for a page; answers like the tool `search`, with facets and the texts of the chunks of what is shown.
 pub const SEARCH_PAGE: &ToolSpec = &super::search::search_page::TOOL;
-/// One instruction of the catalog; answers [`InstructionText`].
-pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
-/// Ids of instructions that match what was typed; answers [`Completions`].
-pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
-/// The changes of the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
-pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
 /// The API keys; answers `KeyList`.
 pub const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
 /// A new API key; answers `CreatedKey`.
@@ -70,8 +62,6 @@ pub const LIST_AUDIT: &ToolSpec = &super::admin::audit_log::LIST;
 pub(crate) const FIND_CODE: &ToolSpec = &prompts::FIND_CODE;
 pub(crate) const EXPLAIN_CODE: &ToolSpec = &prompts::EXPLAIN_CODE;
 pub(crate) const ONBOARD: &ToolSpec = &prompts::ONBOARD;
-/// The prompt that applies the team's instructions.
-pub(crate) const APPLY_INSTRUCTIONS: &ToolSpec = &instructions::APPLY;
 
 /// Runs one of the operations of this module through the gate, as [`call`](super::call()) runs a tool.
 ///

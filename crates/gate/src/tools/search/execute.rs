@@ -19,7 +19,7 @@ const LEXICAL_ONLY_WARNINGS: [&str; 4] = ["no_model", "model_mismatch", "embeddi
 ///
 /// # Errors
 /// As [`search::execute`].
-pub(in crate::tools) async fn search_project(
+pub async fn search_project(
     call: &Call,
     project: &Project,
     request: &SearchRequest,

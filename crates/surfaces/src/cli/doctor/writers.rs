@@ -4,6 +4,7 @@ use super::{DoctorCheck, failed_check};
 use contract::clock::iso_from_millis;
 use contract::{Fault, escaped_line};
 use gate::app::App;
+use gate::module::Modules;
 use store::{WriterRow, writers};
 
 /// Lists the writers of all servers of this database that lost entries in the last few days or cannot write now.
@@ -15,17 +16,14 @@ pub(super) async fn check_writers(app: &App) -> Vec<DoctorCheck> {
         Ok::<_, Fault>(rows)
     };
     match rows.await {
-        Ok(rows) => rows.iter().flat_map(checks_of).collect(),
+        Ok(rows) => rows.iter().flat_map(|row| checks_of(app.modules, row)).collect(),
         Err(fault) => vec![failed_check("background writers", fault)],
     }
 }
 
-fn checks_of(row: &WriterRow) -> Vec<DoctorCheck> {
-    let (name, lost) = match row.writer.as_str() {
-        "audit" => ("audit log", "entries were"),
-        "usage" => ("uses of instructions", "counts were"),
-        other => (other, "entries were"),
-    };
+fn checks_of(modules: &Modules, row: &WriterRow) -> Vec<DoctorCheck> {
+    let kind = modules.writer_kinds().find(|kind| kind.name == row.writer);
+    let (name, lost) = kind.map_or((row.writer.as_str(), "entries were"), |kind| (kind.title, kind.lost));
     let problem = escaped_line(&row.problem);
     let check = |message: String, remedy: &str| DoctorCheck {
         name: name.to_owned(),

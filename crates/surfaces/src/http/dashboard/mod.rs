@@ -1,31 +1,24 @@
-//! The dashboard: a page about the instruction catalog, for people on this machine.
+//! The dashboard: a page of a module, for people on this machine.
 //!
 //! It has a listener of its own, with the same limits as the server's, and no keys. Therefore it listens only on loopback,
 //! answers only to loopback names (a page in the browser could otherwise rebind its own name to this machine), and is read-only.
-//! It calls the gate as the local operator, and contains no rules of the catalog.
 
 mod address;
-mod html;
-mod load;
-mod page;
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::any;
-use axum::{Extension, Json, Router};
-use serde_json::{Value, json};
+use axum::response::Response;
+use axum::{Extension, Router};
 
-use self::load::{PageRequest, load_page, method_names};
 use super::answer;
 use super::guard::guard;
 use super::listen::Listening;
-use super::query::SentQuery;
 use super::request_parts::RequestId;
 use crate::answer as shared;
+use crate::module::Modules;
 use contract::config::Server;
 use contract::{ErrorCode, Fault};
 use gate::app::App;
@@ -59,9 +52,9 @@ impl Dashboard {
         format!("http://{}/", self.0.address())
     }
 
-    /// Serves until `app.shutdown` fires.
-    pub async fn serve(self, app: &Arc<App>) {
-        self.0.serve_router(app, router(app)).await;
+    /// Serves the dashboard of the first of these modules that has one, until `app.shutdown` fires.
+    pub async fn serve(self, app: &Arc<App>, modules: &'static Modules) {
+        self.0.serve_router(app, router(app, modules)).await;
     }
 }
 
@@ -73,7 +66,7 @@ struct Guarded {
     server: Arc<Server>,
 }
 
-fn router(app: &Arc<App>) -> Router {
+fn router(app: &Arc<App>, modules: &'static Modules) -> Router {
     let server = Server {
         bind: "localhost".to_owned(),
         hosts: Vec::new(),
@@ -81,10 +74,9 @@ fn router(app: &Arc<App>) -> Router {
         ..app.config.server.clone()
     };
     let guarded = Guarded { app: Arc::clone(app), server: Arc::new(server) };
-    Router::new()
-        .route("/", any(show_page))
-        .route("/tools.json", any(list_methods))
-        .fallback(no_page)
+    let routes = modules.iter().find_map(|module| module.dashboard);
+    routes
+        .map_or_else(Router::new, |routes| routes())
         .layer(from_fn_with_state(Arc::clone(app), only_get))
         .layer(from_fn_with_state(guarded, guard_dashboard))
         .layer(from_fn(add_headers))
@@ -106,7 +98,7 @@ async fn guard_dashboard(State(guarded): State<Guarded>, request: Request, next:
 }
 
 /// Checks whether a browser says that another page caused the request. An image or a form of a foreign page sends no `Origin`,
-/// and each request reads the whole catalog.
+/// and each request costs work.
 fn is_from_another_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
@@ -134,43 +126,4 @@ async fn only_get(
     let mut response = answer::refused(&app, StatusCode::METHOD_NOT_ALLOWED, &fault, &id.0);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
     response
-}
-
-/// `GET /`.
-async fn show_page(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    query: SentQuery,
-) -> Response {
-    let nonce = match shared::unguessable_id() {
-        Ok(nonce) => nonce,
-        Err(error) => {
-            let fault = Fault::internal("The system has no random numbers.", error);
-            return answer::refused(&app, StatusCode::INTERNAL_SERVER_ERROR, &fault, &id.0);
-        }
-    };
-    let (status, page) = match PageRequest::read(query) {
-        Ok(asked) => load_page(&app, &asked, &id.0, &nonce).await,
-        Err(fault) => {
-            (StatusCode::BAD_REQUEST, page::failure(&PageRequest::default(), &fault.message, &nonce))
-        }
-    };
-    let policy = format!(
-        "default-src 'none'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    );
-    (status, [(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
-}
-
-/// `GET /tools.json`.
-async fn list_methods(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    match method_names(&app, &id.0).await {
-        Ok(names) => Json::<Value>(json!({ "tools": names })).into_response(),
-        Err(envelope) => answer::envelope(&envelope),
-    }
-}
-
-async fn no_page(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    let fault = Fault::new(ErrorCode::NotFound, "The dashboard has no such page.")
-        .with_hint("GET / shows the catalog, GET /tools.json lists its methods.");
-    answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
 }

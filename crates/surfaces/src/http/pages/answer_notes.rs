@@ -6,7 +6,7 @@ use super::text::message;
 use contract::{Coverage, Warning};
 
 /// Renders warnings about the answer.
-pub(super) fn warnings(warnings: &[Warning]) -> Markup {
+pub fn warnings(warnings: &[Warning]) -> Markup {
     html! { @for warning in warnings { p.note { (message(&warning.message)) } } }
 }
 

@@ -40,7 +40,7 @@ impl SentForm {
     }
 
     /// Returns a field that must not be empty; `label` is its name on the page.
-    pub(super) fn required(&self, name: &str, label: &str) -> Result<&str, PageError> {
+    pub fn required(&self, name: &str, label: &str) -> Result<&str, PageError> {
         self.optional(name).ok_or_else(|| {
             PageError::new(ErrorCode::InvalidRequest, format!("The field \"{label}\" must not be empty."))
         })

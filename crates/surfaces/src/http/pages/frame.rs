@@ -1,5 +1,6 @@
 //! A door for modules: the items that their pages need.
 
+pub use super::answer_notes::warnings;
 pub use super::data::{Answered, Asker, PageError};
 pub use super::external_link::external_link;
 pub use super::failure;

@@ -6,7 +6,6 @@
 pub(crate) mod administration;
 mod answer_notes;
 mod assets;
-pub(crate) mod catalog;
 mod code;
 mod data;
 mod external_link;
