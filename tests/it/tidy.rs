@@ -275,7 +275,9 @@ fn the_gate_and_the_surfaces_name_no_module() {
             let code = line.split("//").next().unwrap_or_default();
             let words: Vec<String> =
                 code.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
-            let is_allowed = MODULE_WORDS_IN.iter().any(|(file, part)| path == *file && code.to_lowercase().contains(part));
+            let is_allowed = MODULE_WORDS_IN
+                .iter()
+                .any(|(file, part)| path == *file && code.to_lowercase().contains(part));
             if !is_allowed && words.iter().any(|word| MODULE_WORDS.contains(&word.as_str())) {
                 violations.push(format!("{path}:{}: names a module", number + 1));
             }
