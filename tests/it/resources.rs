@@ -578,9 +578,12 @@ async fn resource_operations_are_not_tools() {
         "the contract documents list the tools"
     );
     let visible: Vec<&str> = modules().tools().listed(&app.config, &caller).map(|tool| tool.name).collect();
-    let operations = [browse::LIST_FILES, browse::READ_FILE, browse::COMPLETE];
-    for operation in operations.into_iter().chain(modules().prompts()) {
+    let operations = modules().operations().all();
+    assert!(operations.len() > 20, "those of all modules");
+    for operation in operations {
         let name = operation.name;
+        let writes = matches!(name, "keys/create" | "keys/revoke");
+        assert_eq!(operation.effects.read_only, !writes, "{name}");
         assert!(!visible.contains(&name) && modules().find_tool(name).is_none(), "{name}");
         let refused = tools::call(&app, Request::new(name, json!({}), caller.clone())).await.unwrap_err();
         assert_eq!(refused.code().as_str(), "UNKNOWN_TOOL", "{name}");

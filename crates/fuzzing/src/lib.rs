@@ -3,6 +3,7 @@
 //! Compiled only for tests and for the fuzzer in `fuzz/`. A target fails by panicking; it also checks cheap properties, such as
 //! that printed output parses again. `cargo test` runs every target on its seeds, on the committed corpus, which contains every
 //! input that ever made a target fail, and on a thousand mutations of both.
+#![cfg(any(test, feature = "fuzzing"))]
 
 mod edits;
 mod scratch;

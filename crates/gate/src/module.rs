@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::app::job_kind::JobKind;
 use crate::app::{AUDIT, App, WriterKind};
 use crate::tools::{ToolSpec, Toolbox, Toolset};
+use contract::Fault;
 use contract::config::Config;
-use contract::{Fault, RepositoryAddress};
 use engine::indexing::RecordSource;
 use tenancy::Principal;
 
@@ -37,8 +37,6 @@ pub struct Module {
     pub records: &'static [Records],
     /// Checks its settings before the program does anything else.
     pub check_settings: fn(&Config) -> Result<(), Fault>,
-    /// Addresses from its settings whose mirrors are in use.
-    pub mirrored: fn(&Config) -> Vec<RepositoryAddress>,
     /// Tasks that a server runs until it shuts down.
     pub background: &'static [BackgroundTask],
     /// Tasks that run beside the automatic refreshes of indexes, until the server shuts down.
@@ -74,7 +72,6 @@ impl Module {
         job_kinds: &[],
         records: &[],
         check_settings: |_| Ok(()),
-        mirrored: |_| Vec::new(),
         background: &[],
         refreshes: &[],
         writers: &[],

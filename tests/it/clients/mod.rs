@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::harness::{PROGRAM, home};
 
 /// Timeout of one client run; afterwards the client and all processes that it started are killed.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(400);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(1200);
 
 /// Runs a client until it exits. Panics when it times out.
 fn run(command: Command) -> Output {

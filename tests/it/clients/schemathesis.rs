@@ -26,7 +26,9 @@ impl ServerUnderTest {
         let arguments = json!({ "repoPath": repository.root(), "project_id": PROJECT });
         run_program(&home, &["call", "build_index", "--args", &arguments.to_string()]);
         let roots = format!("indexing.roots=[{:?}]", allowed_root.path());
-        let process = ServerProcess::start_in(&home, &[&["--set", &roots], flags].concat());
+        // On a busy machine, calls take longer than people would wait.
+        let patience = ["--set", "timeouts.search_ms=100000", "--set", "queue.search_wait_ms=60000"];
+        let process = ServerProcess::start_in(&home, &[&["--set", &roots], &patience[..], flags].concat());
         Self { process, home, _allowed_root: allowed_root }
     }
 }

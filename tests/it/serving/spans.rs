@@ -129,9 +129,10 @@ impl Server {
     }
 }
 
-/// The header of a client that follows its calls itself: the ids are made of the first letters of the request id.
+/// The header of a client that follows its calls itself: the ids are made of the letters of the request id. It does
+/// not record its trace, which is no reason for the server not to record its part.
 fn trace_parent(request_id: &str) -> String {
-    format!("00-{:032x}-{:016x}-01", seed(request_id), 7)
+    format!("00-{:032x}-{:016x}-00", seed(request_id), 7)
 }
 
 fn seed(request_id: &str) -> u64 {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Config;
 use crate::RepositoryAddress;
 
 /// The forge of a site whose branches stay in a repository on this machine.
@@ -113,6 +114,18 @@ impl ForgeKind {
             Self::Github => "github",
             Self::Gitlab => "gitlab",
         }
+    }
+}
+
+impl Config {
+    /// Returns the addresses of sites, whose mirrors hold the only copy of what was written for them and is not published.
+    #[must_use]
+    pub fn mirrored_addresses(&self) -> Vec<RepositoryAddress> {
+        let address = |site: &LaunchSite| match site.location() {
+            SiteLocation::Address(address) => Some(address),
+            SiteLocation::Directory(_) => None,
+        };
+        self.launch.sites.iter().filter_map(address).collect()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn collect_regularly(app: &Arc<App>) {
     }
 }
 
-/// The mirrors that neither a repository of any project nor a module has needed for a day: the mirror of a site holds the only copy of what
+/// The mirrors that neither a repository of any project nor a site of the settings has needed for a day: the mirror of a site holds the only copy of what
 /// was written for it.
 ///
 /// # Errors
@@ -51,8 +51,7 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
     let mut tx = store.control_read().await?;
     let all = projects::list(&mut tx).await?;
     tx.commit().await?;
-    let of_modules = app.modules.iter().flat_map(|module| (module.mirrored)(&app.config));
-    let (mut used, mut used_archives): (Vec<RepositoryAddress>, Vec<_>) = (of_modules.collect(), Vec::new());
+    let (mut used, mut used_archives) = (app.config.mirrored_addresses(), Vec::new());
     for summary in all {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
         let rows = project_repositories(store, &project).await?;

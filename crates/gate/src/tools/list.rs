@@ -1,4 +1,4 @@
-//! The list of tools, most used first; clients see them in this order.
+//! The toolbox of a server: tools with their schemas, most used first, and which of them a caller sees.
 
 use std::collections::HashMap;
 

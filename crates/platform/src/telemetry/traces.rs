@@ -11,7 +11,7 @@ use opentelemetry_http::{Bytes, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider, Tracer};
 use tokio::runtime::{Builder, Runtime};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
@@ -63,7 +63,12 @@ pub(super) fn start(url: &str) -> Result<Tracer, String> {
         .with_service_name(SERVICE)
         .with_attribute(opentelemetry::KeyValue::new("service.version", TOOLING_VERSION))
         .build();
-    let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+    let provider = SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource)
+        // The operator sees all calls, also those of clients whose own traces are not recorded.
+        .with_sampler(Sampler::AlwaysOn)
+        .build();
     let tracer = provider.tracer(SERVICE);
     let _ = EXPORTER.set(Exporter { provider, _runtime: runtime });
     Ok(tracer)

@@ -10,6 +10,7 @@ use launch::state::{RunState, Step, step};
 use launch::worker::NewArtifact;
 use platform::{failpoints, sha256};
 use store::launch::{ArtifactWrite, RunRow, RunWrite, artifacts, events, issues, items, runs};
+use store::postgres::LAUNCH;
 use store::{Access, Fence, Project, ProjectTx, Store};
 
 use super::rows::{self, StoredRows};
@@ -99,6 +100,14 @@ pub(super) fn reference(artifact: &NewArtifact) -> ArtifactRef {
     ArtifactRef { name: artifact.name.clone(), sha256: sha256::digest_hex(&artifact.bytes) }
 }
 
+/// Begins to read the runs of a project; `None` if it has none.
+pub(super) async fn begin(store: &Store, project: &Project) -> Result<Option<ProjectTx>, Fault> {
+    if !store::has_module(store, project, &LAUNCH).await? {
+        return Ok(None);
+    }
+    ProjectTx::begin(store, project, Access::Search).await.map(Some)
+}
+
 /// Reads the rows of a run.
 pub(super) async fn load_rows(tx: &mut ProjectTx, run: RunRow) -> Result<StoredRows, Fault> {
     let run_id = run.run_id.clone();
@@ -139,7 +148,7 @@ impl<'a> Journal<'a> {
     /// # Errors
     /// `INTERNAL` if this program does not write such rows; storage faults.
     pub(super) async fn open(context: JournalContext<'a>, run_id: &str) -> Result<Option<Self>, Fault> {
-        let mut tx = ProjectTx::begin(context.store, context.project, Access::Search).await?;
+        let Some(mut tx) = begin(context.store, context.project).await? else { return Ok(None) };
         let Some(row) = runs::get(&mut tx, run_id).await? else {
             tx.commit().await?;
             return Ok(None);

@@ -55,7 +55,7 @@ pub use site_copy::copies_folder;
 pub use start::{StartRequest, StartedRun, config_refused, start};
 pub use status::{
     ArtifactPart, OpenedRun, artifact_part, events_after, has_ended, list, newest_events, open_issue_counts,
-    open_run, require_run,
+    open_run,
 };
 pub use sweep::{index_ended, sweep_runs};
 pub use watch::{KIND as WATCH_KIND, RunFreshness, run_freshness, stale_counts};

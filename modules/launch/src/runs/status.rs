@@ -12,10 +12,9 @@ use launch::snapshot::RunSnapshot;
 use launch::state::RunState;
 use launch::worker::PAGE_PLAN;
 use store::launch::{ArtifactContent, RunFilter, RunRow, artifacts, events, issues, runs};
-use store::postgres::LAUNCH;
 use store::{Access, Job, Project, ProjectTx, Store};
 
-use super::journal::{load_rows, run_not_found};
+use super::journal::{begin, load_rows, run_not_found};
 use super::rows;
 
 /// Jobs of a run that are read.
@@ -47,14 +46,6 @@ impl OpenedRun {
 /// A part of an artifact.
 pub type ArtifactPart = ArtifactContent;
 
-/// Begins to read the runs of a project; `None` if it has none.
-pub(super) async fn begin(store: &Store, project: &Project) -> Result<Option<ProjectTx>, Fault> {
-    if !store::has_module(store, project, &LAUNCH).await? {
-        return Ok(None);
-    }
-    ProjectTx::begin(store, project, Access::Search).await.map(Some)
-}
-
 /// Reads a run.
 ///
 /// # Errors
@@ -75,17 +66,6 @@ pub async fn open_run(store: &Store, project: &Project, run_id: &RunId) -> Resul
     let jobs = store::jobs::list(&mut control, project.id(), Some(run_id.as_str()), JOBS).await?;
     control.commit().await?;
     Ok(OpenedRun { snapshot, config, sections, jobs })
-}
-
-/// Refuses a run that the project does not have.
-///
-/// # Errors
-/// `RUN_NOT_FOUND`; storage faults.
-pub async fn require_run(store: &Store, project: &Project, run_id: &RunId) -> Result<(), Fault> {
-    let mut tx = begin(store, project).await?.ok_or_else(run_not_found)?;
-    let row = runs::get(&mut tx, run_id.as_str()).await?;
-    tx.commit().await?;
-    row.map(drop).ok_or_else(run_not_found)
 }
 
 /// At most `limit` runs of a project, the newest first.

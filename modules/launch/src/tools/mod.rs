@@ -26,8 +26,8 @@ pub(crate) use artifact_bytes::ArtifactBytes;
 pub(crate) use recent_events::RecentEvents;
 
 use crate::runs;
-use contract::config::{Config, SiteLocation};
-use contract::{Fault, RepositoryAddress};
+use contract::Fault;
+use contract::config::Config;
 use gate::module::Module;
 use gate::tools::{ToolSpec, Toolset};
 use launch::{addresses, site_profiles};
@@ -44,15 +44,6 @@ fn check_settings(config: &Config) -> Result<(), Fault> {
     site_profiles::check_sites(&settings.sites)?;
     addresses::product_hosts(&settings.product_hosts)?;
     code_hosts::forge::check_forges(&settings.forges, &settings.sites)
-}
-
-/// The addresses of sites, whose mirrors hold what runs wrote for them.
-fn mirrored_sites(config: &Config) -> Vec<RepositoryAddress> {
-    let address = |location| match location {
-        SiteLocation::Address(address) => Some(address),
-        SiteLocation::Directory(_) => None,
-    };
-    config.launch.sites.iter().filter_map(|site| address(site.location())).collect()
 }
 
 /// All bytes of an artifact of a launch run; answers [`ArtifactBytes`].
@@ -91,7 +82,6 @@ pub(crate) static MODULE: Module = Module {
     resources: &[&resource::RUNS],
     job_kinds: &[&runs::KIND, &runs::WATCH_KIND],
     check_settings,
-    mirrored: mirrored_sites,
     background: &[|app| Box::pin(runs::sweep_runs(app))],
     index_ended: Some(|app, project| Box::pin(runs::index_ended(app, project))),
     ..Module::EMPTY

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use store::{Project, Store};
 
 use crate::runs::{self as runs, Action, JobAnswer, OpenedRun, RunRequest};
-use contract::Fault;
+use contract::{ErrorCode, Fault};
 use gate::tools::for_modules::ProjectIdArg;
 use gate::tools::{Call, ProgressUpdate};
 
@@ -48,24 +48,25 @@ impl RunCall {
         run_id: &str,
         project_id: Option<&str>,
     ) -> Result<Self, Fault> {
-        let run_id = RunId::parse(run_id)?;
+        Self::about(call, RunId::parse(run_id)?, project_id).await
+    }
+
+    async fn about(call: Call, run_id: RunId, project_id: Option<&str>) -> Result<Self, Fault> {
         call.set_run_id(run_id.as_str());
         let project = call.project_if_any(project_id).await?.ok_or_else(runs::run_not_found)?;
         let trace = trace_of(&call);
         Ok(Self { call, project, run_id, trace })
     }
 
-    /// A call that changes the run.
+    /// A call that changes the run, which the change reads: it reports `RUN_NOT_FOUND` for a run that does not exist.
     ///
     /// # Errors
-    /// `FORBIDDEN` if the caller may not use the project; `RUN_NOT_FOUND`; as [`RunCall::for_reading`].
+    /// `FORBIDDEN` if the caller may not use the project; as [`RunCall::for_reading`].
     pub(super) async fn for_changing(call: Call, input: RunInput) -> Result<Self, Fault> {
-        RunId::parse(&input.run_id)?;
+        let run_id = RunId::parse(&input.run_id)?;
         let project_id = input.project_id.as_deref();
         call.allowed_project(project_id).await?;
-        let run = Self::for_reading(call, &input.run_id, project_id).await?;
-        runs::require_run(run.store().await?, &run.project, &run.run_id).await?;
-        Ok(run)
+        Self::about(call, run_id, project_id).await
     }
 
     pub(super) async fn store(&self) -> Result<&Store, Fault> {
@@ -99,6 +100,7 @@ impl RunCall {
         let outcome = with_progress(&self.call, "The run goes on", work).await;
         let word = match &outcome {
             Ok(_) => "ok",
+            Err(fault) if fault.code == ErrorCode::RunNotFound => return outcome,
             Err(fault) => fault.code.as_str(),
         };
         runs::record_call(&request, action.tool().as_str(), self.principal(), word).await;

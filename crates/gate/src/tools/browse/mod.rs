@@ -1,5 +1,5 @@
 //! Operations that are not tools: those behind MCP prompts, resources and completion, searches and folders on the
-//! pages, the search of a portable file by the command line, and the stream of HTTP.
+//! pages, the search of a portable file by the command line.
 //!
 //! They have a [`ToolSpec`] like tools and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.

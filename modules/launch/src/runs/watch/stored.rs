@@ -9,8 +9,8 @@ use store::Project;
 use store::launch::{RunRow, WatchRow, watches};
 
 use super::watched;
+use crate::runs::journal::begin;
 use crate::runs::rows;
-use crate::runs::status::begin;
 use gate::app::App;
 
 /// The column `report`.
