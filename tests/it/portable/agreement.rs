@@ -219,8 +219,9 @@ const QUERIES: &[&str] = &[
 async fn fts5_finds_half_of_the_ten_best_lexical_hits() {
     let app = app();
     let (repository, project) = (Repository::new(&[]), project("agree-fts"));
-    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
-    let copied = copy_sources(&sources, &sources, &repository);
+    let folders =
+        ["crates", "modules"].map(|name| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
+    let copied: usize = folders.iter().map(|sources| copy_sources(sources, sources, &repository)).sum();
     assert!(copied > 100, "only {copied} source files were found");
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     let indexed = IndexedProject::new(app, project, repository);
