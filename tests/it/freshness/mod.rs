@@ -56,13 +56,14 @@ impl FreshApp {
         text.lines().find(|line| line.starts_with(&format!("{name} "))).map_or(0, last_number)
     }
 
-    /// Waits until no run has ended for 1.5 s and returns how many there were.
+    /// Waits until no run is going on and none has ended for 1.5 s, and returns how many there were.
     async fn runs_when_idle(&self) -> u64 {
         let mut runs = self.runs("");
         loop {
             tokio::time::sleep(Duration::from_millis(1500)).await;
             let now = self.runs("");
-            if now == runs {
+            let [_, index_runs] = self.0.queues.load();
+            if now == runs && index_runs == (0, 0) {
                 return runs;
             }
             runs = now;

@@ -89,6 +89,8 @@ async fn a_mass_change_causes_few_runs() {
     }
     wait_for(fresh_app.app(), &project, "number_2999", &["mass/39/file_2999.txt"]).await;
     wait_for(fresh_app.app(), &project, "number_0", &["mass/0/file_0.txt"]).await;
+    // What a run has written is found before the run ends.
+    wait_until("the end of a run", async || fresh_app.runs("") > before).await;
     let runs = fresh_app.runs_when_idle().await - before;
     assert!((1..=15).contains(&runs), "{runs} runs for 3,000 files");
     let mut left = index(fresh_app.app(), &repository.root(), &project).await;
