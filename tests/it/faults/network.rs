@@ -222,7 +222,8 @@ async fn one_dead_connection_closes_all_pooled_connections_of_its_age() {
     let answer = search().await;
     assert_eq!(answer["ok"], true, "{answer:#}");
     let dead_queries = proxy.silent_queries();
-    assert!((1..=3).contains(&dead_queries), "one statement for each concurrent retriever: {dead_queries}");
+    // The audit log of the earlier searches may be written at the same time.
+    assert!((1..=4).contains(&dead_queries), "one statement for each concurrent retriever: {dead_queries}");
     for _ in 0..12 {
         let answer = search().await;
         assert_eq!(answer["ok"], true, "{answer:#}");
